@@ -6,7 +6,7 @@ import { finishCommands, rejectHelpOnNothing, rejectVerbWithoutNoun } from './cl
 import { endedEarly, warn } from './cli/terminal.ts';
 import { VERSION } from './std/version.ts';
 
-/** The function that adds each command. Only the files of the called command are loaded, to start fast. */
+/** Functions that add the commands. To start fast, only the files of the called command are loaded. */
 const COMMANDS: readonly [name: string, load: () => Promise<(program: Command) => void>][] = [
   ['init', async () => (await import('./cli/commands/init.ts')).addInit],
   ['serve', async () => (await import('./cli/commands/serve.ts')).addServe],
@@ -30,10 +30,10 @@ const COMMANDS: readonly [name: string, load: () => Promise<(program: Command) =
   ['completion', async () => (await import('./cli/commands/completion.ts')).addCompletion],
 ];
 
-/** Commands that need all others to be loaded. */
+/** These commands need all other commands to be loaded. */
 const WHOLE = ['completion'];
 
-/** @param name the called command; for an unknown name, every command is added */
+/** @param name the called command. If no command has this name, all commands are added */
 export async function programOf(name: string | undefined): Promise<Command> {
   const program = new Command('flowhook')
     .description(
@@ -42,7 +42,7 @@ export async function programOf(name: string | undefined): Promise<Command> {
     .version(VERSION)
     .showHelpAfterError('(--help shows all commands and options)')
     .exitOverride();
-  // The version needs no command: loading all of them takes 0.3 s of CPU time.
+  // `--version` needs no command, and loading all commands takes 0.3 s of CPU time.
   if (name === '--version' || name === '-V') return program;
   // `login` adds all three commands.
   const file = name === 'logout' || name === 'profiles' ? 'login' : name;
@@ -54,7 +54,7 @@ export async function programOf(name: string | undefined): Promise<Command> {
 
 /** @param argv as in `process.argv` */
 export async function main(argv: readonly string[]): Promise<void> {
-  // A reader that stops early (`head`) is not an error. A server continues without readers.
+  // A reader that stops early, such as `head`, is not an error. A server continues without readers.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (argv[2] === 'serve') return;
     if (error.code !== 'EPIPE') throw error;
@@ -67,7 +67,7 @@ export async function main(argv: readonly string[]): Promise<void> {
     await program.parseAsync([...argv]);
   } catch (error) {
     if (error instanceof CommanderError) {
-      // Commander has already printed the message. Help is not an error.
+      // Commander has already printed the message. A request for help is not an error.
       process.exitCode = error.exitCode === 0 ? 0 : 2;
       return;
     }

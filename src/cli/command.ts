@@ -1,11 +1,14 @@
-/** The commands of the program: those of commander, with examples and the values of flags. */
+/** Commander's `Command` class, extended with examples for the help and with values for shell completion. */
 import { Command as PlainCommand } from 'commander';
 
 export class Command extends PlainCommand {
   declare readonly commands: readonly Command[];
-  /** Calls without `flowhook` in front, unless another program comes before it. The help of a noun shows the first. */
+  /**
+   * An example omits the leading `flowhook`, unless another program comes first. The help of a noun, such as `flowhook
+   * jobs`, shows only the first example of each command.
+   */
   examples: readonly string[] = [];
-  /** The values that shells complete after a flag. */
+  /** The values that shell completion offers for each flag. */
   readonly values = new Map<string, readonly string[]>();
 
   override createCommand(name?: string): Command {
@@ -18,7 +21,10 @@ export class Command extends PlainCommand {
     return this;
   }
 
-  /** In a comma-separated list, only the first value is completed. */
+  /**
+   * Sets the values that shell completion offers for a flag. In a comma-separated list, only the first value is
+   * completed.
+   */
   withValues(flag: string, values: readonly string[]): this {
     this.values.set(flag, values);
     return this;

@@ -91,7 +91,7 @@ test('a key goes to standard output and everything else to standard error', asyn
   assert.deepEqual(JSON.parse(revoked.stdout), { id: key?.id, revoked: true });
   const unknown = await flowhook(directory, ['keys', 'list', '--team', 'ghost']);
   assert.equal(unknown.code, 3);
-  assert.match(unknown.stderr, /No team "ghost" found. There are: acme/);
+  assert.match(unknown.stderr, /No team "ghost" found. Choose one of: acme/);
 });
 
 test('a key is created only for an existing team, or for "default"', async (t) => {
@@ -107,7 +107,7 @@ test('a key is created only for an existing team, or for "default"', async (t) =
     misspelled.stderr,
     /No team "defalt" found\. Did you mean "default"\? To create the team, run `flowhook teams create defalt`/,
   );
-  assert.match((await create('acme')).stderr, /No team "acme" found\. There are: default\. To create/);
+  assert.match((await create('acme')).stderr, /No team "acme" found\. Choose one of: default\. To create/);
   const teams = await flowhook(directory, ['teams', 'list', '--json']);
   assert.deepEqual(
     (JSON.parse(teams.stdout) as { slug: string }[]).map(({ slug }) => slug),

@@ -8,14 +8,14 @@ import { loadSuppression } from '../records/suppress.ts';
 import type { Store } from '../store/store.ts';
 import { openSealer } from '../teams/encryption-key.ts';
 
-/** All owners of an SQLite database share this node id, so that each owner recovers the jobs of the previous one. */
+/** All owners of an SQLite database use this node id, so that each owner recovers the jobs of the previous owner. */
 const NODE_ID = 'local';
 
 export interface CommandEngine {
   /** Recovers jobs that were running when a server was killed. */
   reap(): Promise<void>;
   start(): Promise<void>;
-  /** Releases jobs that are still running. May be called before the start. */
+  /** Releases jobs that are still running. This method may be called before the start. */
   stop(): Promise<void>;
 }
 

@@ -2,7 +2,7 @@
 import { ConfigError } from '../config/config.ts';
 import { InUseError, Problem } from '../model/error.ts';
 
-/** Every exit code with its meaning. The words before the first `;` or `:` are its name. */
+/** Every exit code with its meaning. The text before the first `;` or `:` is the name of the code. */
 export const EXIT_CODES: readonly [code: number, meaning: string][] = [
   [0, 'ok; with `run` and `jobs watch`: the job finished'],
   [1, 'failed; with `run` and `jobs watch`: the job failed or was canceled'],
@@ -20,7 +20,7 @@ export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-/** A thing that the user named does not exist. */
+/** Something that the user named does not exist. */
 export class NotFoundError extends Error {
   override readonly name = 'NotFoundError';
 }
@@ -49,7 +49,10 @@ function codeOfProblem({ code, status }: Problem): number {
   return byStatus[status] ?? 1;
 }
 
-/** The exit code for an error of the HTTP client, by name: importing the classes would load the client for every command. */
+/**
+ * Returns the exit code for an error of the HTTP client. The error is recognized by its name, because importing the
+ * error classes would load the client for every command.
+ */
 function codeOfClientError({ name, status, code }: Error & { status?: number; code?: string }): number {
   const byName: Record<string, number> = {
     NotFound: 3,
@@ -63,7 +66,7 @@ function codeOfClientError({ name, status, code }: Error & { status?: number; co
   return byName[name] ?? (code === 'not_json' ? 6 : status === 400 ? 2 : 1);
 }
 
-/** The message printed for an error, with the next step. */
+/** Returns the message to print for an error, including the next step. */
 export function sentenceOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { address, port, hostname } = error as { address?: string; port?: number; hostname?: string };
@@ -79,7 +82,7 @@ export function sentenceOf(error: unknown): string {
       return `This user may not listen on port ${port}. Choose port 1024 or higher with --port or FLOWHOOK_PORT`;
     // The following errors come from a server.
     case 'unauthorized':
-      // For a key that lacks a scope, the server's message names the scope.
+      // If the key lacks a scope, the server's message already names the scope.
       if (!error.message.includes('x-api-key')) return error.message;
       return 'The server rejected the API key. Pass a valid one with --key or FLOWHOOK_KEY, or save one with `flowhook login`. To create a key, run `flowhook keys create` on the server';
     case 'route_not_found':

@@ -1,4 +1,7 @@
-/** Follows a job until it ends: prints a line for each change of state, and on a terminal a live line. Reads its log. */
+/**
+ * Follows a job until it ends, and reads its log. Prints a line for each change of state and, on a terminal, a live
+ * line.
+ */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Flowhook, Job, LogLine } from 'flowhook-client';
 import { durationWords } from '../std/amounts.ts';
@@ -7,7 +10,7 @@ import { changeWords, liveWords, logText, outcomeCode, publishedWords, stateWord
 import type { Options } from './options.ts';
 import { print, say, screen, warn } from './terminal.ts';
 
-/** The number of log lines per request. */
+/** The maximum number of log lines that a request reads. */
 const LOG_LINES = 1_000;
 
 export interface FollowOptions {
@@ -15,11 +18,11 @@ export interface FollowOptions {
   lookMs: number;
   /** Ends the following, not the job. */
   signal: AbortSignal;
-  /** Whether to print the log to standard error, beginning with the current attempt. */
+  /** Whether to print the job's log to standard error, beginning with the current attempt. */
   logs?: boolean;
 }
 
-/** Returns the job when it has ended, or in its last known state when the signal is aborted. */
+/** Returns the job when it has ended. If the signal is aborted earlier, returns the job in its last known state. */
 export async function followJob(
   id: string,
   { client, lookMs, signal, logs = false }: FollowOptions,
@@ -57,9 +60,9 @@ export async function followJob(
 }
 
 /**
- * Reads a job's log as it grows, beginning with an attempt (default: the current one). Each call yields the lines since
- * the previous call. Its argument must be a job that was read *before* the call: if the job had ended by then, its log
- * is complete.
+ * Reads the log of a job as it grows, beginning with an attempt (default: the current attempt). Each call yields the
+ * lines since the previous call. The argument of each call must be a job that was read *before* the call: if that job
+ * had already ended, its log is complete.
  */
 export function logTail(
   client: Flowhook,
@@ -81,10 +84,13 @@ export function logTail(
   };
 }
 
-/** Measures records per second since an attempt was first seen; undefined until the first record. */
+/**
+ * Measures the number of records per second since an attempt was first seen. The rate is undefined until the first
+ * record.
+ */
 function recordRate(): (job: Job, ms: number) => number | undefined {
   let first = { attempt: -1, records: 0, ms: 0 };
-  /** Progress is reported once a second: between reports the rate stays the same. */
+  /** A job reports its progress once a second. Between two reports the rate stays the same. */
   let last = first;
   return (job, ms) => {
     const records = job.progress?.records ?? 0;
@@ -94,7 +100,7 @@ function recordRate(): (job: Job, ms: number) => number | undefined {
   };
 }
 
-/** Prints the outcome of a job, or that it is still running, and sets the exit code. */
+/** Prints the outcome of a job, or that the job is still running, and sets the exit code. */
 export function report(job: Job, options: Options): void {
   process.exitCode = outcomeCode(job);
   if (options.json === true) print(options, job, []);

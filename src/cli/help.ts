@@ -12,12 +12,12 @@ const FIRST_STEPS = [
   'webhooks subscribe people https://example.com/hook',
   'jobs list --state failed',
 ];
-/** The maximum number of examples in the help of a noun (`flowhook jobs`). */
+/** The help of a noun, such as `flowhook jobs`, shows at most this many examples. */
 const EXAMPLES_OF_A_NOUN = 4;
-/** The width of the help when that of the terminal is unknown. */
+/** The width of the help, in characters, when the width of the terminal is unknown. */
 const WIDTH = 80;
 
-/** Must be called after the commands have been added. */
+/** Completes the help of all commands. It must be called after the commands have been added. */
 export function finishCommands(program: Command): void {
   for (const { command } of leavesOf(program)) {
     const has = (flag: string) => command.options.some(({ long }) => long === flag);
@@ -49,7 +49,10 @@ export function finishCommands(program: Command): void {
   program.hook('preAction', (_, command) => beQuiet(command.opts().quiet === true));
 }
 
-/** Reports a missing flag only after unknown flags, which may be misspellings of it. Commander does the opposite. */
+/**
+ * Reports unknown flags before missing flags, because an unknown flag may be a misspelling of a missing flag. Commander
+ * does the opposite.
+ */
 function reportMissingLast(command: Command): void {
   const mandatory = command.options.filter((option) => option.mandatory);
   for (const option of mandatory) option.mandatory = false;
@@ -65,7 +68,7 @@ function addExamples(command: Command, examples: readonly string[]): void {
   command.addHelpText('before', `Examples:\n${lines.join('\n')}\n`);
 }
 
-/** An example as the user types it. */
+/** Returns an example as the user types it, including `flowhook`. */
 export function wholeExample(example: string): string {
   return /(?:^| )flowhook /.test(example) ? example : `flowhook ${example}`;
 }
@@ -89,7 +92,7 @@ function wrapNotes(command: Command): void {
   }
 }
 
-/** The commands without subcommands, with their paths: `jobs list`. */
+/** Returns all commands without subcommands, with paths such as `jobs list`. */
 export function leavesOf(command: Command, path = ''): { path: string; command: Command }[] {
   return command.commands
     .filter((one) => one.name() !== 'exit-codes')
@@ -99,7 +102,10 @@ export function leavesOf(command: Command, path = ''): { path: string; command: 
     });
 }
 
-/** For `flowhook validate`, names the noun that has this verb. For other unknown words, commander suggests a command. */
+/**
+ * Rejects a verb without its noun, such as `flowhook validate`, and names the noun. For other unknown words, commander
+ * suggests a command.
+ */
 export function rejectVerbWithoutNoun(program: Command, [verb]: readonly string[]): void {
   if (verb === undefined || program.commands.some((command) => command.name() === verb)) return;
   const meant = leavesOf(program)
@@ -109,7 +115,10 @@ export function rejectVerbWithoutNoun(program: Command, [verb]: readonly string[
   program.error(`error: unknown command '${verb}'\n(Did you mean ${meant.join(' or ')}?)`);
 }
 
-/** Rejects `flowhook help nope` and `flowhook jobs help nope`, for which commander would print the general help. */
+/**
+ * Rejects a request for help on an unknown command, such as `flowhook help nope`. Commander would print the general
+ * help.
+ */
 export function rejectHelpOnNothing(program: Command, args: readonly string[]): void {
   const at = args.indexOf('help');
   const noun = at === 1 ? program.commands.find((command) => command.name() === args[0]) : program;

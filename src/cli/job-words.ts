@@ -4,7 +4,10 @@ import { bytesWords, countWords, durationWords } from '../std/amounts.ts';
 import { fields, type Head } from './terminal.ts';
 import { dateWords } from './times.ts';
 
-/** The exit code: 0 if finished, 7 if the time limit ended the job, 1 if it failed otherwise or was canceled. */
+/**
+ * Returns the exit code for a job: 0 if it finished, 7 if its time limit ended it, 1 if it failed otherwise or was
+ * canceled.
+ */
 export function outcomeCode(job: Job): 0 | 1 | 7 {
   if (job.state === 'finished') return 0;
   return job.state === 'failed' && job.reason === 'timeout' ? 7 : 1;
@@ -21,7 +24,7 @@ export const JOB_HEADS: readonly Head[] = [
   { name: 'result', drop: 3 },
 ];
 
-/** The cells of a job in a list. `team` is a slug. */
+/** Returns the cells of a job in a list. `team` is the slug of its team. */
 export function cellsOf(job: Job, team: string, nowMs: number): string[] {
   return [
     job.id,
@@ -34,7 +37,7 @@ export function cellsOf(job: Job, team: string, nowMs: number): string[] {
   ];
 }
 
-/** The details of a job. `team` is a slug. */
+/** Describes the details of a job. `team` is the slug of its team. */
 export function jobLines(job: Job, team: string, nowMs: number): string[] {
   const { progress } = job;
   const rows: (readonly [string, string | null])[] = [
@@ -66,7 +69,10 @@ export function stateWords(job: Job): string {
   return job.attempt > 1 ? `${state} (attempt ${job.attempt})` : state;
 }
 
-/** The line printed when a state or an attempt begins, with the first sentence of an error. */
+/**
+ * Returns the line that is printed when a job changes its state or begins an attempt, including the first sentence of
+ * an error.
+ */
 export function changeWords(job: Job, nowMs: number): string {
   const state = stateWords(job);
   if (job.state !== 'retrying') return state;
@@ -75,7 +81,7 @@ export function changeWords(job: Job, nowMs: number): string {
   return why === '' ? next : `${next}: ${oneLine(why, 200)}`;
 }
 
-/** The outcome or progress of a job. */
+/** Describes the outcome of an ended job, or the progress of a job that has not ended. */
 export function resultWords(job: Job, nowMs: number): string {
   switch (job.state) {
     case 'finished':
@@ -93,7 +99,7 @@ export function resultWords(job: Job, nowMs: number): string {
   }
 }
 
-/** `version 3: 120 records, 3 added, 1 changed, 0 removed`. */
+/** Describes the version that a job has published: `version 3: 120 records, 3 added, 1 changed, 0 removed`. */
 export function publishedWords({ version, records }: Job): string {
   if (version === null || records === null) return '';
   const { total, added, changed, removed } = records;
@@ -116,18 +122,18 @@ export function liveWords(job: Job, perSecond: number | undefined, nowMs: number
   return [stateWords(job), ...(records === undefined ? [] : [records, ...rate]), ...more, since].join('  ');
 }
 
-/** The time from start to end, or until now; null before the start. */
+/** Returns the time from the start of a job to its end, or to now if it has not ended; null before the start. */
 function runTimeWords({ startedAt, finishedAt }: Job, nowMs: number): string | null {
   if (startedAt === null) return null;
   return durationWords((finishedAt === null ? nowMs : Date.parse(finishedAt)) - Date.parse(startedAt));
 }
 
-/** A log line. Further lines of its text are indented. */
+/** Formats a log line. If its text has several lines, all but the first are indented. */
 export function logText({ time, level, text }: LogLine): string {
   return `${time} ${level.padEnd(5)} ${text.replaceAll('\n', '\n  ')}`;
 }
 
-/** The text on one line of at most `most` characters. */
+/** Puts the text on one line, and cuts the line to at most `most` characters. */
 export function oneLine(text: string, most: number): string {
   const line = text.replace(/\s+/g, ' ').trim();
   return line.length > most ? `${line.slice(0, most - 1)}…` : line;
@@ -153,7 +159,7 @@ function progressWords({ progress }: Job): string[] {
   ];
 }
 
-/** Why a job is retried; empty if a stopping server released the job. */
+/** Says why a job is retried. The text is empty if a stopping server released the job. */
 function afterWords({ reason, error }: Job): string {
   if (reason === null && error === null) return '';
   return ` after ${reason ?? 'error'}: ${error ?? ''}`;

@@ -1,6 +1,6 @@
 /**
- * Handles the calls of a client in this process, on the database. It runs the same operations as a server, for a caller
- * with all rights in its team, without a port, an API key or rate limits.
+ * Handles the calls of a client in this process, directly on the database. The calls run the same operations as on a
+ * server, with all rights in the client's team, but without a port, an API key or rate limits.
  */
 import { randomBytes } from 'node:crypto';
 import { EventEmitter } from 'node:events';
@@ -19,8 +19,8 @@ import type { Store } from '../store/store.ts';
 import type { Caller } from '../teams/keys.ts';
 
 /**
- * The operations that commands call. Each is loaded at its first call: loading all of them would add 60 ms to every
- * start. `local-server.test.ts` compares these lines with the routes of a server.
+ * The operations that commands call. Each operation is loaded at its first call, because loading all of them would add
+ * 60 ms to every start of a command. `local-server.test.ts` compares this list with the routes of a server.
  */
 export const OPERATIONS: readonly Line[] = [
   ...linesOf(() => import('../http/routes/workflows.ts'), {
@@ -96,7 +96,7 @@ interface Line {
   load: () => Promise<Operation<KeyedCall>>;
 }
 
-/** @param lines the method and path of each operation, by its name in the exports of the file */
+/** @param lines the method and path of each operation, by the name under which the file exports the operation */
 function linesOf<File>(load: () => Promise<File>, lines: { [Name in keyof File]?: string }): Line[] {
   return Object.entries<string | undefined>(lines).map(([name, line = '']) => {
     const [method = '', path = ''] = line.split(' ');
@@ -105,7 +105,10 @@ function linesOf<File>(load: () => Promise<File>, lines: { [Name in keyof File]?
   });
 }
 
-/** Returns a client whose calls this process handles. @param of.store also records the author in the audit log */
+/**
+ * Returns a client whose calls are handled by this process. @param of.store also records the author of changes in the
+ * audit log
+ */
 export function localClient(of: { store: Store; config: Config; teamId: string }): Flowhook {
   const caller: Caller = {
     teamId: of.teamId,
@@ -125,7 +128,7 @@ export function localClient(of: { store: Store; config: Config; teamId: string }
       workflowFile: async (file) =>
         (await import('../definitions/files.ts')).findWorkflowFile(config.workflowsDirectory, file),
     };
-    // Only these operations may need the encryption key.
+    // Only the operations on the following paths may need the encryption key.
     if (path.endsWith('/push')) return { ...services, ...(await pushServices(store, config)) };
     if (!/^\/v1\/(integrations|deliveries|export)\b/.test(path)) return services;
     sealing ??= sealingServices(store, config);
@@ -154,11 +157,11 @@ export function localClient(of: { store: Store; config: Config; teamId: string }
         reply,
       };
       try {
-        // `call` has only the parts of a request, reply and services that operations use without a network.
+        // `call` contains only the parts of a request, a reply and services that operations use without a network.
         return responseOf(await operation.handle(call as unknown as KeyedCall), reply);
       } catch (error) {
         const problem = toProblem(error);
-        // Anyone who can open the database may see the cause.
+        // The caller can open the database, and may therefore see the cause of the error.
         if (isServerError(problem)) throw error;
         const { status, headers, body } = renderProblem(problem, { isFrozen: operation.frozen === true });
         return localResponse({ status, headers, body });
@@ -198,7 +201,10 @@ async function sealingServices(store: Store, config: Config) {
   };
 }
 
-/** Replaces a missing encryption key: deliveries can be listed and replayed, but sealed secrets cannot be used. */
+/**
+ * Replaces the sealer if the encryption key is missing. Deliveries can then be listed and replayed, but sealed secrets
+ * cannot be used.
+ */
 function withoutKey(why: Error): Sealer {
   const refuse = () => {
     throw why;
@@ -206,7 +212,7 @@ function withoutKey(why: Error): Sealer {
   return { seal: refuse, open: refuse, macKey: refuse, fingerprint: '' };
 }
 
-/** A push parses its records in a separate thread, which `close` ends. */
+/** Creates the services for a push, which parses its records in a separate thread. `close` ends the thread. */
 async function pushServices(store: Store, config: Config) {
   const { openSealer } = await import('../teams/encryption-key.ts');
   const { Ingester } = await import('../records/ingester.ts');
@@ -223,7 +229,7 @@ async function pushServices(store: Store, config: Config) {
     ingester,
     log: silentLogger,
     observer: {},
-    // A separate node id, so that a starting server does not recover this job as one of its own.
+    // The job gets a separate node id, so that a starting server does not recover the job as one of its own.
     nodeId: `cli-${randomBytes(6).toString('hex')}`,
     random: Math.random,
   });
@@ -237,7 +243,7 @@ async function pushServices(store: Store, config: Config) {
   };
 }
 
-/** Reads records from the tables, without touching the cache files of a running server. */
+/** Reads records from the tables, because the cache files of a running server must not be touched. */
 function wholeReads(store: Store): Services['bodies'] {
   const reads: Pick<Services['bodies'], 'readSmall' | 'open'> = {
     async readSmall(body) {
@@ -254,9 +260,10 @@ function requestOf({ method = 'GET', headers, body, signal }: RequestInit): Requ
     typeof body === 'object' && body !== null
       ? Readable.fromWeb(body as Parameters<typeof Readable.fromWeb>[0])
       : Readable.from(typeof body === 'string' ? [Buffer.from(body)] : []);
-  // The reader receives the error. Without this listener, an error before the first read would end the process.
+  // The reader of the stream receives the error. Without this listener, an error before the first read would end the
+  // process.
   bytes.on('error', () => {});
-  // An abort looks like a lost connection to the operation, which then cleans up.
+  // To the operation, an abort looks like a lost connection, so the operation cleans up.
   signal?.addEventListener('abort', () => bytes.destroy(signal.reason), { once: true });
   const raw = Object.assign(bytes, { method, headers: headers as Record<string, string>, socket: {} });
   return new Request(raw as unknown as IncomingMessage, false);
@@ -269,7 +276,10 @@ function responseOf(returned: unknown, reply: Reply): Response {
   return localResponse({ status: reply.statusCode, headers: reply.getHeaders(), body });
 }
 
-/** The parts of a response that the client reads. `Response` would load Node's HTTP client, which takes 45 ms. */
+/**
+ * Returns only the parts of a response that the client reads, because `Response` would load Node's HTTP client, which
+ * takes 45 ms.
+ */
 function localResponse(of: {
   status: number;
   headers: Readonly<Record<string, unknown>>;

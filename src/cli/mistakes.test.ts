@@ -107,7 +107,7 @@ for (const { mistake, args, code, says } of [
     mistake: 'a workflow of a team that does not exist',
     args: () => ['run', 'acme/people', '--data', join(service.directory, 'data')],
     code: 3,
-    says: /^flowhook: No team "acme" found\. There are: default\n$/,
+    says: /^flowhook: No team "acme" found\. Choose one of: default\n$/,
   },
   {
     mistake: 'a key without a team',
@@ -125,7 +125,7 @@ for (const { mistake, args, code, says } of [
     mistake: 'a directory without workflows',
     args: () => ['apply'],
     code: 1,
-    says: /The workflows directory .* does not exist\. Create it, or set another one/,
+    says: /The workflows directory .* does not exist\. Create it, or set another directory/,
   },
 ]) {
   test(`${mistake}: the error has the next step, and nothing is created`, async () => {

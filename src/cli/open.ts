@@ -16,12 +16,15 @@ import { NotFoundError } from './exit.ts';
 import { addSettings, configOf, type Options } from './options.ts';
 import { say } from './terminal.ts';
 
-/** The file of an SQLite database; undefined for PostgreSQL. */
+/** Returns the path of an SQLite database file; undefined for PostgreSQL. */
 export function databaseFile({ databaseUrl }: Config): string | undefined {
   return databaseUrl.startsWith('sqlite:/') ? databaseUrl.slice('sqlite:'.length) : undefined;
 }
 
-/** Whether the file does not exist. False for a file that this user may not access: opening it reports why. */
+/**
+ * Whether the file does not exist. For a file that this user may not access, the result is false, because opening the
+ * file reports the reason.
+ */
 export function isMissing(file: string): boolean {
   try {
     return statSync(file, { throwIfNoEntry: false }) === undefined;
@@ -53,21 +56,24 @@ export function prepareDataDirectory(config: Config): void {
   }
 }
 
-/** Creates one directory at a time: below /proc, `mkdirSync` with `recursive` never returns. */
+/** Directories are created one at a time, because below /proc, `mkdirSync` with `recursive` never returns. */
 function makeDirectory(path: string): void {
   if (isMissing(path)) {
     makeDirectory(dirname(path));
     try {
       mkdirSync(path, { mode: 0o700 });
     } catch (error) {
-      // Another process may have just created it.
+      // Another process may have just created the directory.
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     }
   }
   if (!statSync(path).isDirectory()) throw new Error(`${path} is not a directory`);
 }
 
-/** The name of the user, and of the user who ran sudo. A user without a name, as in containers, is shown by number. */
+/**
+ * Returns the name of the user, and of the user who ran sudo. A user without a name, as in containers, is shown by
+ * number.
+ */
 export function systemUser(environment: ReadonlyMap<string, string>): string {
   const before = environment.get('SUDO_USER');
   const name = nameOfUser();
@@ -92,8 +98,8 @@ export function addStoreOptions(command: Command): Command {
  * Opens the database, runs the operation, and always closes the database.
  *
  * @param use.make whether to create a missing database
- * @param use.own whether to become the owner of the database if no server is, so that jobs can run in this process
- * @param operation receives in `owned` whether this process is the owner
+ * @param use.own whether to become the owner of the database if no server owns it, so that jobs can run in this process
+ * @param operation receives in `owned` whether this process owns the database
  * @throws NotFoundError when the database does not exist and `use.make` is false
  */
 export async function withStore(
@@ -120,15 +126,16 @@ export async function withStore(
       poolSize: config.databasePool,
       quotas: config.quotas,
       listen: config.databaseListen,
-      // The command prints its own messages: log only problems.
+      // Only problems are logged, because the command prints its own messages.
       log: createLogger({
         level: config.logLevel === 'info' ? 'warn' : config.logLevel,
         pretty: config.logPretty,
       }),
-      // Events of an import contain the URL of a server with these settings.
+      // The events of an import contain the URL of a server with these settings.
       publicUrl: () => config.publicUrl ?? serviceUrl({ ...config, isSecure: config.tlsCert !== undefined }),
     });
-  // On PostgreSQL a command cannot know whether a server is running somewhere, so it never becomes the owner.
+  // On PostgreSQL, a command cannot know whether a server is running on another machine, so the command never becomes
+  // the owner.
   let owned = use.own === true && !isPostgres(config.databaseUrl);
   const store = await open(owned).catch((error) => {
     if (!owned || !(error instanceof InUseError)) throw error;
@@ -138,14 +145,17 @@ export async function withStore(
   try {
     await operation(authoredBy(store, localAuthor('command', systemUser(config.environment))), config, owned);
   } catch (error) {
-    // Some damage is only found when a page is read.
+    // Some damage to the database is found only when the damaged page is read.
     throw await explainFailure(config.databaseUrl, error);
   } finally {
     await store.close();
   }
 }
 
-/** Commands do not migrate a PostgreSQL database, which others use: only `migrate up` and `serve` do. */
+/**
+ * Rejects a PostgreSQL database with an old schema. Commands do not migrate such a database, because other processes
+ * use it; only `migrate up` and `serve` migrate it.
+ */
 async function refuseOldTables(config: Config, use: { make: boolean }): Promise<void> {
   const { found, waiting } = await readSchema(config.databaseUrl);
   if (found === 0 && !use.make) {

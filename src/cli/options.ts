@@ -1,4 +1,4 @@
-/** The flags of commands: settings as flags, and checks of the values of flags. */
+/** Command-line flags that override settings, and validation of their values. */
 import { Option } from 'commander';
 import { type Config, readConfig } from '../config/config.ts';
 import { type NamedSetting, SETTINGS, type SettingName, settingsByGroup } from '../config/settings.ts';
@@ -11,7 +11,9 @@ import { UsageError } from './exit.ts';
 /** The options of a command, as commander passes them. */
 export type Options = Record<string, unknown>;
 
-/** Adds flags for some settings. Secrets have no flag: other users of the machine can read a command line. */
+/**
+ * Adds flags for the named settings. Secrets have no flags, because other users of the machine can read a command line.
+ */
 export function addSettings(command: Command, names: readonly SettingName[]): Command {
   for (const setting of SETTINGS.filter(hasFlag)) {
     if (names.includes(setting.name)) command.addOption(optionOf(setting));
@@ -19,7 +21,7 @@ export function addSettings(command: Command, names: readonly SettingName[]): Co
   return command;
 }
 
-/** Adds flags for all settings but secrets, under the titles of their groups. */
+/** Adds flags for all settings except secrets, grouped under the titles of the setting groups. */
 export function addAllSettings(command: Command): Command {
   for (const { title, settings } of settingsByGroup()) {
     for (const setting of settings.filter(hasFlag)) {
@@ -37,13 +39,13 @@ function optionOf(setting: NamedSetting): Option {
   return new Option(`${flagName(setting.name)} <${setting.placeholder}>`, descriptionOf(setting));
 }
 
-/** The description of a setting in the style of flags: it starts in lowercase and has no final period. */
+/** Returns the description of a setting in the style of flags, which starts in lowercase and has no final period. */
 function descriptionOf({ sentence, byDefault, ...setting }: NamedSetting): string {
   const text = sentence.replace(/^[A-Z](?=[a-z])/, (letter) => letter.toLowerCase()).replace(/\.$/, '');
   return `${text} (default: ${setting.default ?? byDefault})`;
 }
 
-/** The help for settings that have no flag. */
+/** Returns the help text for secret settings, which have no flags. */
 export function secretSettingsHelp(): string {
   const lines = SETTINGS.filter((setting) => !hasFlag(setting)).map(
     (setting) => `  ${environmentName(setting.name)}\n      ${descriptionOf(setting)}`,
@@ -61,7 +63,7 @@ export function configOf(options: Options): Config {
   return readConfig(Object.fromEntries(given.map(({ name }) => [name, String(options[name])])));
 }
 
-/** @throws UsageError with the most similar valid value */
+/** @throws UsageError with the most similar valid value, if `value` is not one of `values` */
 export function oneOf<T extends string>(flag: string, value: string, values: readonly T[]): T {
   const found = values.find((one) => one === value);
   if (found !== undefined) return found;
@@ -96,7 +98,7 @@ export function dateFrom(flag: string, value: unknown): Date | undefined {
   );
 }
 
-/** For commander: collects the values of a repeatable flag. */
+/** Collects the values of a repeatable flag. Commander calls this function for each value. */
 export function repeated(value: string, before: string[] = []): string[] {
   return [...before, value];
 }

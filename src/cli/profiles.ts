@@ -1,4 +1,7 @@
-/** The servers that commands use: profiles saved by `flowhook login` in a file that only the user can read, or flags. */
+/**
+ * Finds the server for a command: from flags, or from a profile that `flowhook login` saved in a file that only the
+ * user can read.
+ */
 import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -12,8 +15,8 @@ import { say } from './terminal.ts';
 export const DEFAULT_PROFILE = 'default';
 
 /**
- * The server from flags, environment or a named profile. If none is given and there is no local database, the server of
- * the default profile.
+ * Returns the server from flags, environment or a named profile. If none of them is given and there is no local
+ * database, returns the server of the default profile.
  */
 export function serverOf(options: Options): Profile | undefined {
   const config = configOf(options);
@@ -36,7 +39,7 @@ export function serverOf(options: Options): Profile | undefined {
   return profile;
 }
 
-/** @throws UsageError when no key is set */
+/** @throws UsageError when no API key is set */
 export function keyOf(options: Options, environment: ReadonlyMap<string, string>): string {
   const key = options.key ?? environment.get('FLOWHOOK_KEY');
   if (key !== undefined) return String(key);
@@ -84,7 +87,7 @@ export function writeProfiles(file: string, profiles: Readonly<Record<string, Pr
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   const part = `${file}.${process.pid}`;
   writeFileSync(part, `${JSON.stringify(profiles, null, 2)}\n`, { mode: 0o600 });
-  // A file that a crash left behind keeps its mode when it is overwritten.
+  // If a crash left this file behind, overwriting the file keeps its old mode, so the mode is set again.
   chmodSync(part, 0o600);
   renameSync(part, file);
 }

@@ -1,6 +1,6 @@
 /**
- * The target of a command: the teams of a database, or the team of an API key on a server. Commands are written once,
- * against the client. On a database, this process handles the client's calls itself.
+ * The target of a command: the teams of a database, or the team of an API key on a server. Each command is written only
+ * once, against the HTTP client. For a database, this process itself handles the client's calls.
  */
 import { Flowhook, type FlowhookError, type Job, type Workflow } from 'flowhook-client';
 import type { Config } from '../config/config.ts';
@@ -15,7 +15,7 @@ import type { Options } from './options.ts';
 import { serverOf } from './profiles.ts';
 
 export interface Target {
-  /** The teams of the database, filtered by `--team`; on a server, the team of the key. */
+  /** On a database, its teams, filtered by `--team`. On a server, the team of the API key. */
   teams: readonly TargetTeam[];
   /** Undefined for a server. */
   local?: Local;
@@ -25,7 +25,7 @@ export interface Target {
 
 export interface TargetTeam {
   client: Flowhook;
-  /** Returns the slug. On a server this sends a request. */
+  /** Returns the slug of the team. For a server, the function sends a request. */
   slug(): Promise<string>;
   /** Undefined for a server. */
   id?: string;
@@ -42,27 +42,29 @@ export interface Local {
 export interface Opening<Arguments extends unknown[]> {
   /** Whether to create a missing database. */
   make?: (options: Options) => boolean;
-  /** Whether to become the owner if no server is running, so that jobs can run in this process. */
+  /**
+   * Whether this process becomes the owner of the database if no server owns it, so that jobs can run in this process.
+   */
   own?: (options: Options) => boolean;
-  /** Whether the action interprets `--team` itself. The target then has all teams. */
+  /** Whether the action itself interprets `--team`. If so, the target has all teams. */
   anyTeam?: true;
   /** Rejects invalid flags before a database or server is opened. */
   check?: (...args: [...Arguments, Options]) => void | Promise<void>;
-  /** Rejects invalid flags that matter only on a database. */
+  /** Rejects invalid values of flags that matter only on a database. */
   checkLocal?: (options: Options) => void;
 }
 
-/** The maximum number of names in an error. */
+/** The maximum number of names that an error lists. */
 const MAX_NAMED = 10;
-/** The number of jobs per team that are searched for a similar id. */
+/** The number of recent jobs per team in which the command searches for a similar id. */
 const RECENT_JOBS = 500;
 const LOCAL_LOOK_MS = 100;
 const REMOTE_LOOK_MS = 300;
 
 /**
- * Adds the flags that name a database or a server, and the action of the command.
+ * Adds the action of the command, and the flags that name a database or a server.
  *
- * @param action receives the target and the arguments and options from commander
+ * @param action receives the target, followed by the arguments and options from commander
  */
 export function onTarget<Arguments extends unknown[]>(
   command: Command,
@@ -74,7 +76,7 @@ export function onTarget<Arguments extends unknown[]>(
     .option('--key <key>', 'API key for the server (default: FLOWHOOK_KEY)')
     .option('--profile <name>', 'use a server saved by `flowhook login` (default: FLOWHOOK_PROFILE)')
     .action(async (...given: unknown[]) => {
-      // Commander passes the arguments, the options and the command itself.
+      // Commander passes the arguments, the options and the command itself, which is not needed.
       const args = given.slice(0, -1) as [...Arguments, Options];
       const options = args.at(-1) as Options;
       await opening.check?.(...args);
@@ -97,7 +99,7 @@ export function onTarget<Arguments extends unknown[]>(
     });
 }
 
-/** The server that the flags name; undefined for a database. */
+/** Returns the server that the flags name; undefined if the target is a database. */
 function serverNamed(options: Options) {
   const isLocal = options.data !== undefined || options.database !== undefined;
   const isRemote = options.url !== undefined || options.profile !== undefined;
@@ -124,7 +126,10 @@ async function teamsOf(of: { store: Store; config: Config }, slug: unknown): Pro
   }));
 }
 
-/** The original error from this process, which the client reports as a failed connection. */
+/**
+ * Returns the original error of a call that this process handled. The client reports such an error as a failed
+ * connection.
+ */
 function causeOf(error: unknown): unknown {
   const { status, cause } = error as FlowhookError;
   return status === 0 && cause !== undefined ? cause : error;
@@ -145,7 +150,7 @@ export function teamNotFound(slug: string, teams: readonly { slug: string }[], n
   return new NotFoundError(`No team "${slug}" found. ${advice(slug, slugs, next)}`);
 }
 
-/** Returns the only team. @param why the reason why there must be one team @throws UsageError */
+/** Returns the only team. @param why the first sentence of the error if there are several teams @throws UsageError */
 export async function soleTeam({ teams }: Target, why: string): Promise<TargetTeam> {
   const [only, ...others] = teams;
   if (only === undefined) {
@@ -157,7 +162,8 @@ export async function soleTeam({ teams }: Target, why: string): Promise<TargetTe
 }
 
 /**
- * Acts on the workflow with this name: `people`, or with its team `acme/people`, as `apply` and lists print it.
+ * Runs the action on the workflow with this name. The name is `people`, or with its team `acme/people`, as `apply` and
+ * lists print it.
  *
  * @throws NotFoundError with the most similar id; UsageError when several teams have a workflow with this id, or when
  *   the team in the name is not the team of the key or of `--team`
@@ -189,7 +195,7 @@ export async function onWorkflow<T>(
   );
 }
 
-/** The teams that may have the workflow, and its id. */
+/** Returns the teams that may have the workflow, and the id of the workflow. */
 async function teamsNamed(
   target: Target,
   name: string,
@@ -204,7 +210,7 @@ async function teamsNamed(
   throw new UsageError(`"${name}" is a workflow of the team ${slug}, but ${other} ${slugs.join()}`);
 }
 
-/** Acts on the job with this id, in any team. @throws NotFoundError with the most similar id */
+/** Runs the action on the job with this id, in any team. @throws NotFoundError with the most similar id */
 export async function onJob<T>(
   { teams }: Target,
   id: string,
@@ -233,7 +239,7 @@ export async function onJob<T>(
 }
 
 /**
- * Acts on the webhook with this id, or on the only webhook with this URL.
+ * Runs the action on the webhook with this id, or on the only webhook with this URL.
  *
  * @throws NotFoundError with the most similar id or URL; UsageError when several webhooks have the URL
  */
@@ -269,7 +275,7 @@ export async function onWebhook<T>(
   return actIn(only, 'webhook_not_found', ({ team, id }) => action(team, id), missing);
 }
 
-/** Acts on the delivery with this id, in any team. @throws NotFoundError */
+/** Runs the action on the delivery with this id, in any team. @throws NotFoundError */
 export async function onDelivery<T>(
   { teams }: Target,
   id: string,
@@ -287,8 +293,8 @@ export async function onDelivery<T>(
 }
 
 /**
- * The teams that may have the thing. With a single team, no request is sent: the action itself fails if the team does
- * not have it.
+ * Returns the teams that may have the object with this id. With a single team, no request is sent, because the action
+ * itself fails if the team does not have the object.
  */
 async function candidates(
   teams: readonly TargetTeam[],
@@ -298,7 +304,7 @@ async function candidates(
   return teams.length === 1 && isSegment(id) ? teams : having(teams, id, look);
 }
 
-/** The teams for which `look` finds the thing. */
+/** Returns the teams for which `look` finds the object. */
 async function having(
   teams: readonly TargetTeam[],
   id: string,
@@ -326,11 +332,13 @@ function isSegment(id: string): boolean {
 }
 
 /**
- * Runs the action, and replaces its "not found" error with one that gives advice.
+ * Runs the action, and replaces its "not found" error with an error that gives advice.
  *
- * @param found undefined if no team has the thing
- * @param code the error code with which the action fails if the thing is missing: a single team was not searched before
- * @param missing returns the message; if the key lacks the scope for that, the original message is used
+ * @param found undefined if no team has the object
+ * @param code the error code with which the action fails if the object is missing. With a single team, nothing was
+ *   searched before the action
+ * @param missing returns the message of the error. If the key lacks the scope for `missing`, the original message is
+ *   used
  */
 async function actIn<Found, T>(
   found: Found | undefined,
@@ -353,5 +361,5 @@ function advice(written: string, names: readonly string[], next?: string): strin
   if (meant !== undefined) return `Did you mean "${meant}"?${last}`;
   const some = names.slice(0, MAX_NAMED).join(', ');
   const more = names.length > MAX_NAMED ? ` and ${names.length - MAX_NAMED} more` : '';
-  return `${some === '' ? 'There are none yet' : `There are: ${some}${more}`}${last && '.'}${last}`;
+  return `${some === '' ? 'None exist yet' : `Choose one of: ${some}${more}`}${last && '.'}${last}`;
 }

@@ -1,4 +1,7 @@
-/** Output (data to standard output, messages and questions to standard error), tables, confirmations, and Ctrl-C. */
+/**
+ * Terminal input and output: data on standard output, messages and questions on standard error, tables, confirmations
+ * and Ctrl-C.
+ */
 import { constants } from 'node:os';
 import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
@@ -12,7 +15,7 @@ import { relativeWords } from './times.ts';
 
 let isQuiet = false;
 
-/** Turns `--quiet` on or off: whether `say` prints. */
+/** Turns `--quiet` on or off. With `--quiet`, `say` prints nothing. */
 export function beQuiet(wanted: boolean): void {
   isQuiet = wanted;
 }
@@ -41,9 +44,9 @@ export const screen: Screen = {
 };
 
 /**
- * Prints the value with `--json`, otherwise the lines. Lines may contain text from others (event names, responses of
- * receivers), so control characters, which a terminal would obey, are removed. From JSON they are removed only on a
- * terminal.
+ * Prints the value with `--json`, otherwise the lines. Lines may contain text from other systems (event names,
+ * responses of receivers). Control characters are removed from lines, because a terminal would obey them. From JSON,
+ * control characters are removed only on a terminal.
  */
 export function print(options: Options, value: unknown, lines: readonly string[]): void {
   const text = options.json === true ? [forTerminal(JSON.stringify(value))] : lines.map(printable);
@@ -51,8 +54,8 @@ export function print(options: Options, value: unknown, lines: readonly string[]
 }
 
 /**
- * Streams bytes to standard output at the speed of its reader. Control characters are removed only on a terminal. A
- * reader that stops early (`head`) is not an error.
+ * Streams bytes to standard output as fast as its reader accepts them. Control characters are removed only on a
+ * terminal. A reader that stops early, such as `head`, is not an error.
  */
 export async function toOutput(bytes: AsyncIterable<Uint8Array>, last = ''): Promise<void> {
   const written = process.stdout.isTTY === true ? printableBytes(bytes) : bytes;
@@ -82,7 +85,10 @@ export interface Question {
   what: string;
   /** The result if the user does not confirm: `nothing was erased`. */
   otherwise: string;
-  /** The name to type to confirm the most destructive commands. If undefined, `y` or `yes` confirms. */
+  /**
+   * The user must type this name to confirm the most destructive commands. If the name is undefined, `y` or `yes`
+   * confirms.
+   */
   name?: string;
 }
 
@@ -92,8 +98,9 @@ export function addYes(command: Command): Command {
 }
 
 /**
- * Asks on standard error, unless `--yes` is set, and reads one line from the terminal. Without a terminal it fails
- * immediately: a pipe may stay open without end, and in a shell loop over lines the next line is not a reply.
+ * Asks for confirmation on standard error, unless `--yes` is set, and reads one line from the terminal. Fails
+ * immediately if standard input is not a terminal: a pipe may stay open without end, and in a shell loop over lines the
+ * next line is not a reply.
  *
  * @throws UsageError unless the user confirms
  */
@@ -101,20 +108,20 @@ export async function confirm(options: Options, { what, otherwise, name }: Quest
   if (options.yes === true) return;
   if (process.stdin.isTTY !== true) {
     throw new UsageError(
-      `${what}. There is no terminal for the question, so ${otherwise}. Confirm with --yes`,
+      `${what}. Standard input is not a terminal, so this command cannot ask for confirmation, and ${otherwise}. Confirm with --yes`,
     );
   }
   const how = name === undefined ? 'Continue? [y/N] ' : `Type ${name} to continue: `;
-  // Not with `say`, which prints nothing with --quiet.
+  // The question is not printed with `say`, because `say` prints nothing with --quiet.
   process.stderr.write(printable(`${what}. ${how}`));
   const answer = await readAnswer();
-  // If nobody pressed Enter, the next message would continue this line.
+  // If the user has not pressed Enter, the next message would continue the line of the question.
   if (answer === undefined) process.stderr.write('\n');
   if (name === undefined ? /^y(es)?$/i.test(answer ?? '') : answer === name) return;
-  throw new UsageError(`Not confirmed, so ${otherwise}. Scripts confirm with --yes`);
+  throw new UsageError(`You did not confirm, so ${otherwise}. In scripts, confirm with --yes`);
 }
 
-/** The first line of standard input, or undefined at its end. */
+/** Returns the first line of standard input; undefined if standard input ends first. */
 async function readAnswer(): Promise<string | undefined> {
   const lines = createInterface({ input: process.stdin });
   try {
@@ -126,7 +133,7 @@ async function readAnswer(): Promise<string | undefined> {
   }
 }
 
-/** The exit code of the last command if it ended early. */
+/** The exit code of the last command if a signal or a timeout ended it early. */
 let endedBy: number | undefined;
 
 const TIMED_OUT = 7;
@@ -141,11 +148,11 @@ export interface Patience {
 }
 
 /**
- * Returns an abort signal. The first SIGINT or SIGTERM aborts it, and so does the end of `withinMs`; the next SIGINT or
- * SIGTERM ends the process immediately. Unless `isEnd` is true, `endedEarly` then returns the exit code 130, 143 or 7,
- * which overrides that of the command.
+ * Returns an abort signal. The first SIGINT or SIGTERM aborts it, and so does the end of `withinMs`. The next SIGINT or
+ * SIGTERM ends the process immediately. Afterwards, `endedEarly` returns the exit code 130, 143 or 7, which overrides
+ * the exit code of the command. If `isEnd` is true, SIGINT and SIGTERM do not set this exit code.
  *
- * @returns `clear` must be called at the end: until then neither signal ends the process
+ * @returns `clear` must be called at the end, because until then the first SIGINT or SIGTERM does not end the process
  */
 export function untilInterrupted({ reason, withinMs, isEnd = false }: Patience = {}): {
   signal: AbortSignal;
@@ -174,14 +181,19 @@ export function untilInterrupted({ reason, withinMs, isEnd = false }: Patience =
   };
 }
 
-/** The exit code if a signal or timeout ended the command early, else undefined. The next call returns undefined. */
+/**
+ * Returns the exit code if a signal or a timeout ended the command early; otherwise undefined. A second call returns
+ * undefined.
+ */
 export function endedEarly(): number | undefined {
   const code = endedBy;
   endedBy = undefined;
   return code;
 }
 
-/** Wraps lines between words at `width` characters; continuation lines keep the indent. */
+/**
+ * Wraps lines between words at `width` characters. Continuation lines have the same indentation as the original line.
+ */
 export function wrapped(text: string, width: number): string {
   return text
     .split('\n')
@@ -210,7 +222,9 @@ export function columns(rows: readonly (readonly string[])[]): string[] {
   );
 }
 
-/** `name  value` lines with aligned values. Names with the value null or undefined are left out. */
+/**
+ * Formats lines of the form `name  value`, with aligned values. A name whose value is null or undefined is left out.
+ */
 export function fields(
   rows: readonly (readonly [name: string, value: string | null | undefined])[],
 ): string[] {
@@ -220,14 +234,17 @@ export function fields(
 /** The heading of a column. */
 export interface Head {
   name: string;
-  /** The order in which columns are dropped on a narrow terminal, lowest first. Undefined: never dropped. */
+  /**
+   * On a narrow terminal, columns are dropped in ascending order of `drop`. A column without `drop` is never dropped.
+   */
   drop?: number;
 }
 
 /**
  * Formats rows as a table for a terminal: with headings, with relative times instead of ISO times, and no wider than
- * the terminal. On a narrow terminal, columns with `drop` are dropped first; then the widest columns are cut, but not
- * ids, which people copy, and no column below `LEAST_WIDTH`. Without a terminal the rows stay unchanged, for programs.
+ * the terminal. On a narrow terminal, columns with `drop` are dropped first. Then the widest columns are cut, but not
+ * below `LEAST_WIDTH`. Ids are not cut, because people copy them. Without a terminal the rows stay unchanged, so that
+ * programs can read them.
  *
  * @param width the width of the terminal in characters; undefined if there is no terminal
  */
@@ -244,12 +261,21 @@ export function table(
   return fitted(withoutDropped(shown, width, heads), width);
 }
 
-/** An ISO time, alone in a cell or after a few words: `expires 2026-11-22T10:00:00.000Z`. Not `until in 3 days`. */
+/**
+ * Matches an ISO time that is alone in a cell or follows a few words: `expires 2026-11-22T10:00:00.000Z`. A time after
+ * `until` does not match, because `until in 3 days` would be wrong.
+ */
 const TIME = /(?<=^[a-z ]*)(?<!until )\d{4}-\d\d-\d\dT[\d:.]+Z$/;
 const LEAST_WIDTH = 12;
-/** The minimum width of a column that can be dropped: fewer characters are useless. */
+/**
+ * The minimum width of a column that can be dropped. The column is dropped instead, because fewer characters are
+ * useless.
+ */
 const WORTH_SHOWING = 20;
-/** The width down to which other columns are cut before a column is dropped: a whole id, or half a sentence. */
+/**
+ * The width to which columns that are never dropped are cut before another column is dropped. A whole id or half a
+ * sentence fits in this width.
+ */
 const ENOUGH = 32;
 
 function fitted(rows: readonly (readonly string[])[], width: number): string[] {
@@ -277,7 +303,7 @@ function withoutDropped(
   for (const { at } of order) {
     const left = widthsOf(kept);
     const places = heads.flatMap((head, place) => (gone.includes(place) ? [] : [head]));
-    // Long texts are cut before a column is dropped, down to a useful width.
+    // Long texts are cut to a useful width before a column is dropped.
     const least = left.map((one, place) =>
       Math.min(one, places[place]?.drop === undefined ? ENOUGH : WORTH_SHOWING),
     );
@@ -288,7 +314,7 @@ function withoutDropped(
   return kept;
 }
 
-/** Cuts a text at its end, but a URL in its middle, because URLs usually differ at the end. */
+/** Cuts a text at its end. A URL is cut in its middle, because URLs usually differ at the end. */
 function cut(cell: string, most: number): string {
   if (cell.length <= most) return cell;
   if (!/^https?:/.test(cell)) return `${cell.slice(0, most - 1)}…`;

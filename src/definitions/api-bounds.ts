@@ -1,9 +1,9 @@
 /**
  * Limits for definitions made over the API. Definitions in files are written by the operator and have no such limits.
  *
- * A definition made over the API may only send secrets that the team's secrets file permits, and only to the hosts listed
- * there: API callers who can create workflows must not learn the operator's secrets. Its limits must not exceed the
- * ceilings in the settings.
+ * A definition made over the API may send only secrets that the team's secrets file permits, and only to the hosts
+ * listed in that file, because API callers who can create workflows must not learn the operator's secrets. The limits
+ * of the definition must not exceed the ceilings in the service's settings.
  */
 import type { HttpSource } from '../model/http-source.ts';
 import { secretReferences, withoutPlaces } from '../model/secret-names.ts';
@@ -16,18 +16,19 @@ const MAX_MISTAKES = 100;
 /** A secret that workflows made over the API may use. */
 export interface ApiSecret {
   value: string;
-  /** The origins to which the secret may be sent. */
+  /** The secret may be sent only to these origins. */
   origins: ReadonlySet<string>;
 }
 
 /**
- * The settings that may contain secrets, because they are sent only to the hosts of the definition. URLs appear in logs
- * and, as links, in records; fields become records; and some headers are sent to every target of a redirect or link.
+ * Only these settings may contain secrets, because they are sent only to the hosts of the definition. The other
+ * settings may not: URLs appear in logs and, as links, in records; fields become records; and some headers are sent to
+ * every target of a redirect or link.
  */
 const PLACES =
   /^source\.(?:headers\.|body\b|form\.|auth\.(?:token|username|password|value|clientId|clientSecret)$)/;
 
-/** @returns sentences that start with the setting */
+/** @returns one sentence per mistake, which starts with the name of the setting */
 export function apiMistakes(
   source: Source,
   secrets: ReadonlyMap<string, Pick<ApiSecret, 'origins'>>,
@@ -39,7 +40,8 @@ export function apiMistakes(
       '`source.proxy` is not allowed over the API: only workflow files of the operator may set a proxy',
     );
   }
-  // Each secret is checked once: a source may have thousands of URLs, and use a secret thousands of times.
+  // Each secret is checked only once, because a source may have thousands of URLs, and may use a secret thousands of
+  // times.
   const targets = targetsOf(source);
   const sent = new Set<string>();
   for (const { place, name } of usesIn(source)) {
@@ -48,7 +50,7 @@ export function apiMistakes(
     if (!PLACES.test(place) || isPlain(place, source)) {
       mistakes.add(
         `\`${place}\` must not contain a secret. Over the API, secrets are allowed in \`body\`, \`form\`, \`auth\`, and in ` +
-          '`headers` that only the hosts of the definition receive',
+          '`headers` that are sent only to the hosts of the definition',
       );
     } else if (secret === undefined) {
       mistakes.add(
@@ -83,7 +85,7 @@ function isPlain(place: string, { auth }: HttpSource): boolean {
   return PLAIN_HEADERS.includes(header.trim().toLowerCase());
 }
 
-/** The URLs that receive secrets, or a token obtained with a secret. */
+/** Returns the URLs that receive secrets, or a token obtained with a secret. */
 function targetsOf({ urls, auth }: HttpSource): { place: string; origin: string | undefined }[] {
   const targets = [
     ...urls.map((url, position) => ({
@@ -95,14 +97,14 @@ function targetsOf({ urls, auth }: HttpSource): { place: string; origin: string 
   return targets.map(({ place, url }) => ({ place, origin: originOf(url) }));
 }
 
-/** Undefined if placeholders or other parts of the URL could change the host. */
+/** Returns the origin of a URL; undefined if placeholders or other parts of the URL could change the host. */
 function originOf(url: string): string | undefined {
   const authority = /^https?:\/\/([^/?#\\]*)[/?#]/i.exec(`${url}/`)?.[1] ?? '';
   if (/[$@{}\s]/.test(authority)) return undefined;
   return URL.parse(withoutPlaces(url))?.origin;
 }
 
-/** All strings of a source, each with the path of its setting in the definition file. */
+/** Yields all strings of a source, each with the path of its setting in the definition file. */
 function* textsOf({
   urls,
   body,
@@ -135,8 +137,8 @@ function* textsWithin(value: unknown, place: string): Generator<{ place: string;
 export type Ceilings = Definition['limits'] & { retries: number };
 
 /**
- * For each ceiling: its setting in a definition, the suffix of the service's setting, and a function that formats its
- * value.
+ * For each ceiling: the name of the limited setting in a definition, the suffix of the service setting with the
+ * ceiling, and a function that formats values.
  */
 const BOUNDS: Readonly<
   Record<keyof Ceilings, [name: string, setting: string, words: (value: number) => string]>
@@ -148,7 +150,7 @@ const BOUNDS: Readonly<
   retries: ['retries.max', 'RETRIES', grouped],
 };
 
-/** A sentence for each setting of the definition that is above the operator's ceiling. */
+/** Returns a sentence for each setting of the definition that exceeds the operator's ceiling. */
 export function aboveCeilings({ limits, retries }: Definition, ceilings: Ceilings): string[] {
   const asked: Ceilings = { ...limits, retries: retries.max };
   return (Object.keys(BOUNDS) as (keyof Ceilings)[]).flatMap((field) => {
@@ -162,7 +164,10 @@ export function aboveCeilings({ limits, retries }: Definition, ceilings: Ceiling
   });
 }
 
-/** Applies the ceilings to a workflow that is about to run: they may have been lowered since it was made over the API. */
+/**
+ * Applies the ceilings to a workflow that is about to run, because they may have been lowered since the workflow was
+ * made over the API.
+ */
 export function withinCeilings(workflow: Workflow, ceilings: Ceilings | undefined): Workflow {
   if (ceilings === undefined || !isOfApi(workflow)) return workflow;
   const { definition } = workflow;

@@ -13,7 +13,7 @@ import { isBroken } from './files.ts';
 import { type FoundWorkflow, loadWorkflows, type ParseYaml } from './load.ts';
 import type { Mistake } from './section.ts';
 
-/** Workflows applied concurrently, because concurrent writes share a commit. */
+/** This many workflows are applied concurrently, because concurrent writes share a commit. */
 const APPLIED_AT_ONCE = 64;
 
 /** The result of applying. Workflows are named `team/id`. */
@@ -21,21 +21,21 @@ export interface ApplyReport {
   created: string[];
   changed: string[];
   unchanged: number;
-  /** Archived workflows that are active again, with their data, because their file is back. */
+  /** Archived workflows whose file is back. They are active again, with their data. */
   restored: string[];
   archived: string[];
-  /** Active in the store, but without a file. */
+  /** Workflows that are active in the store, but have no file. */
   missing: string[];
-  /** Mistakes in files that cannot be applied. The definitions applied before stay active. */
+  /** Mistakes in files that cannot be applied. The definitions that were applied earlier stay active. */
   mistakes: Mistake[];
 }
 
 /**
- * Creates and changes workflows as defined by the files, and creates teams for new folders. Workflows without a file are
- * reported; with `prune` they are archived.
+ * Creates and changes workflows as defined by the files, and creates teams for new folders. Workflows without a file
+ * are reported; with `prune` they are also archived.
  *
- * @throws Problem, before anything is changed, if the directory is missing, or if pruning would archive more than half of
- *   the workflows without `force`
+ * @throws Problem, before anything is changed, if the directory is missing, or if pruning would archive more than half
+ *   of the workflows without `force`
  */
 export async function applyWorkflows(
   store: Store,
@@ -43,7 +43,7 @@ export async function applyWorkflows(
     directory: string;
     prune: boolean;
     force: boolean;
-    /** The system user that modules are imported as; undefined: the service's own user. */
+    /** Modules are imported as this system user. If it is undefined, they are imported as the service's own user. */
     runAs: RunAs | undefined;
     log: Logger;
     signal?: AbortSignal | undefined;
@@ -88,7 +88,7 @@ export function needsFiles(sourceType: Definition['source']['type']): boolean {
   return sourceType === 'command' || sourceType === 'module';
 }
 
-/** All workflows applied from files and not archived, by `team/id`. */
+/** Returns all workflows that were applied from files and are not archived, by `team/id`. */
 export async function storedWorkflows(store: Store): Promise<Map<string, StoredWorkflow>> {
   const slugs = new Map<string, string>();
   for await (const { id, slug } of everyRow(store.teams.list, {})) slugs.set(id, slug);
@@ -96,7 +96,7 @@ export async function storedWorkflows(store: Store): Promise<Map<string, StoredW
   for await (const one of everyRow(store.workflows.applied, {}, (row) => row)) {
     if (isOfApi(one)) continue;
     const { teamId, id, definitionHash: hash, sourceType } = one;
-    // The team may have been created after the teams were read; the next call finds it.
+    // The team may have been created after the teams were read. The next call of this function finds such a team.
     const team = slugs.get(teamId);
     if (team !== undefined)
       all.set(`${team}/${id}`, { team, teamId, id, hash, fromFiles: needsFiles(sourceType) });
@@ -135,7 +135,7 @@ async function applyFound(store: Store, found: readonly FoundWorkflow[], report:
       });
     for (const { name, outcome } of await Promise.all(outcomes)) {
       if (outcome === 'unchanged') report.unchanged++;
-      // `stale`: the workflow exceeds a quota, which is already reported as a mistake.
+      // The outcome `stale` means that the workflow exceeds a quota, which is already reported as a mistake.
       else if (outcome !== 'stale') report[outcome].push(name);
     }
   }
@@ -156,30 +156,31 @@ function logReport(report: ApplyReport, log: Logger): void {
   if (missing.length > 0) {
     log.warn(
       { workflows: missing },
-      'workflow.missing: no file defines these; `flowhook apply --prune` archives them',
+      'workflow.missing: no file defines these workflows; `flowhook apply --prune` archives them',
     );
   }
   const counts = { created, changed, restored, archived };
   if (Object.values(counts).some((names) => names.length > 0)) log.info(counts, 'workflows.applied');
 }
 
-/** Files read within this time are applied before the service starts to listen. */
+/** If the files can be read within this time, they are applied before the service starts to listen. */
 const PATIENCE_MS = 3_000;
 
 /**
- * Whether no workflow has been applied yet. In this case the first node applies its files at startup, as on SQLite.
- * Afterwards only `flowhook apply` does so, because nodes with different files would overwrite each other's definitions.
+ * Whether no workflow has been applied yet. In this case, the first node applies its files at startup, as on SQLite.
+ * Afterwards, only `flowhook apply` applies files, because nodes with different files would overwrite each other's
+ * definitions.
  */
 export async function isWithoutWorkflows(store: Store): Promise<boolean> {
   return (await store.workflows.applied({ limit: 1 })).length === 0;
 }
 
 /**
- * Applies the workflow files at startup. A file that hangs while being read must not delay the workflows that are already
- * in the database.
+ * Applies the workflow files at startup. A file that hangs while being read must not delay the workflows that are
+ * already in the database.
  *
- * @param input.isNamed whether the directory was configured and must therefore exist
- * @param input.signal stops reading the files
+ * @param input.isNamed whether the directory was set explicitly and must therefore exist
+ * @param input.signal stops the reading of the files
  * @returns undefined after 3 s; applying then continues in the background
  */
 export async function applyAtStart(

@@ -1,11 +1,11 @@
-/** The thread that checks definitions, one at a time, in the order in which `checks.ts` sends them. */
+/** A thread that checks definitions one at a time, in the order in which `checks.ts` sends them. */
 import { type MessagePort, parentPort } from 'node:worker_threads';
 import { firstRunAt } from '../model/schedule.ts';
 import type { Definition } from '../model/workflow.ts';
 import { type ApiSecret, aboveCeilings, apiMistakes, type Ceilings } from './api-bounds.ts';
 import { type Parsed, parseDefinition, parseYamlDefinition } from './definition.ts';
 
-/** The first message is `ready`; then one message follows for each definition. */
+/** The thread first sends `ready`, and then one message for each definition. */
 export type FromCheck = { ready: true } | { checked: Checked } | { failed: string };
 
 if (parentPort !== null) serve(parentPort);
@@ -26,7 +26,7 @@ function serve(port: MessagePort): void {
 export type ToCheck =
   /** A file of the operator. */
   | { yaml: string; file: string }
-  /** A definition made over the API. `nextRunAt` is computed from `nowMs` (epoch milliseconds). */
+  /** A definition made over the API. Its first run, `nextRunAt`, is computed from `nowMs` (epoch milliseconds). */
   | {
       json: string;
       file: string;
@@ -35,7 +35,7 @@ export type ToCheck =
       nowMs: number;
     };
 
-/** `nextRunAt` is null without a schedule, and for files, where the caller computes it. */
+/** `nextRunAt` is null if there is no schedule. It is also null for files, because the caller computes it. */
 export type Checked =
   | { definition: Definition; nextRunAt: number | null }
   | Extract<Parsed, { mistakes: unknown }>;
@@ -46,7 +46,7 @@ function checkDefinition(given: ToCheck): Checked {
     const parsed = parseYamlDefinition(given.yaml, { file });
     return 'definition' in parsed ? { ...parsed, nextRunAt: null } : parsed;
   }
-  // Line numbers would mean nothing: the caller sent JSON, which may be one line.
+  // Mistakes have no line numbers, because the caller sent JSON, which may be a single line.
   const parsed = parseDefinition(JSON.parse(given.json), { file, lineOf: () => null });
   if ('mistakes' in parsed) return parsed;
   const { definition } = parsed;

@@ -1,10 +1,10 @@
 /**
- * Checks definitions in a thread, with a time limit, and with teams taking turns. A definition decides how long its own
- * check takes: its patterns and selectors are compiled, and 64 KiB of text can contain thousands of them. On the event
- * loop, one such request blocked all teams for seconds.
+ * Checks definitions in a thread with a time limit. Teams take turns. The author of a definition decides how long its
+ * check takes, because the patterns and selectors are compiled, and 64 KiB of text can contain thousands of them. When
+ * definitions were checked on the event loop, one such request blocked all teams for seconds.
  *
- * The first check starts the thread, which ends after a minute without checks. A check that takes too much time or memory
- * terminates the thread, and its definition is refused; the next check starts a new thread.
+ * The first check starts the thread, which ends after a minute without checks. A check that takes too much time or
+ * memory terminates the thread, and its definition is refused. The next check then starts a new thread.
  */
 import { once } from 'node:events';
 import type { Worker } from 'node:worker_threads';
@@ -14,18 +14,18 @@ import { FairPlaces, NoPlaceError } from '../std/fair-share.ts';
 import { startWorker } from '../std/thread.ts';
 import type { Checked, FromCheck, ToCheck } from './check-thread.ts';
 
-/** Checking an ordinary definition takes a few milliseconds. */
+/** The time limit of a check is generous: an ordinary definition takes a few milliseconds. */
 const LIMIT_MS = 2_000;
-/** Files belong to the operator and may be long. */
+/** The time limit for files is higher, because files belong to the operator and may be long. */
 const FILE_LIMIT_MS = 30_000;
 const MEMORY_MB = 256;
 const IDLE_MS = 60_000;
-/** Maximum number of waiting definitions of all teams, each at most 64 KiB. */
+/** Maximum number of waiting definitions of all teams together. Each definition has at most 64 KiB. */
 const MOST_WAITING = 256;
 
 export interface CheckOptions {
   limitMs?: number;
-  /** Starts the thread; tests pass their own. */
+  /** Starts the thread. Tests replace this function to start a different thread. */
   open?: () => Worker;
 }
 
@@ -42,7 +42,7 @@ export class DefinitionChecks {
   }
 
   /**
-   * @param team the team that takes this turn
+   * @param team the team whose turn the check takes
    * @throws Problem `overloaded` if too many definitions of this team are waiting; Error if the thread failed
    */
   async check(team: string, given: ToCheck): Promise<Checked> {
@@ -51,12 +51,14 @@ export class DefinitionChecks {
     } catch (error) {
       if (!(error instanceof NoPlaceError)) throw error;
       throw new Problem('overloaded', {
-        sentence: 'Too many definitions of this team are waiting to be checked. Send this one again shortly',
+        sentence: 'Too many definitions of this team are waiting to be checked. Try again in a few seconds',
       });
     }
   }
 
-  /** Checks a file of the operator. All files share one queue, which takes turns with the queues of the teams. */
+  /**
+   * Checks a workflow file of the operator. All files share one queue, which takes turns with the queues of the teams.
+   */
   checkFile(given: Extract<ToCheck, { yaml: string }>): Promise<Checked> {
     return this.#turns.run('', () => this.#ask(given, FILE_LIMIT_MS));
   }
@@ -75,7 +77,7 @@ export class DefinitionChecks {
     const { worker, ready, ended } = this.#thread;
     worker.ref();
     try {
-      // Startup does not count towards the time limit.
+      // The startup of the thread does not count towards the time limit.
       await Promise.race([ready, ended]);
       worker.postMessage(given);
       const response = once(worker, 'message').then(([message]) => message as FromCheck);
@@ -106,7 +108,8 @@ export class DefinitionChecks {
     worker.once('error', ended.reject);
     worker.once('exit', () => ended.reject(new Error('The thread that checks definitions has ended')));
     const thread = { worker, ready, ended: ended.promise };
-    // `#ask` handles these rejections. If no check is in progress, Node must not report them as unhandled.
+    // `#ask` handles these rejections while a check is in progress. At other times, Node must not report them as
+    // unhandled.
     ready.catch(() => undefined);
     ended.promise.catch(() => {
       if (this.#thread === thread) this.#thread = undefined;
@@ -119,7 +122,7 @@ interface Thread {
   worker: Worker;
   /** Resolves with the first message. */
   ready: Promise<unknown>;
-  /** Rejects with the cause when the thread has ended. */
+  /** A promise that rejects with the cause when the thread has ended. */
   ended: Promise<never>;
 }
 

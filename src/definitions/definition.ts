@@ -30,10 +30,10 @@ import {
 import { checkSource } from './source.ts';
 import { readYaml } from './yaml.ts';
 
-/** `omitted` counts the mistakes beyond the first 100. */
+/** Only the first 100 mistakes are listed. `omitted` is the number of further mistakes. */
 export type Parsed = { definition: Definition } | { mistakes: Mistake[]; omitted: number };
 
-/** Nesting limit of lists and maps, because the checks are recursive. */
+/** Lists and maps may be nested this deep. The depth is limited because the checks are recursive. */
 export const MAX_LEVELS = 100;
 const MEMORY = { min: 16_000_000, max: 1_000_000_000_000, example: '512MB or 2GB' };
 const OUTPUT = { min: 1_000, max: 1_000_000_000_000_000, example: '500MB or 2GB' };
@@ -51,7 +51,7 @@ const SETTINGS = [
   'limits',
   'retries',
 ];
-/** Settings of sources, which often end up at the top level because they are not indented. */
+/** Settings of sources that often end up at the top level of a definition, because their author did not indent them. */
 const OF_SOURCE = ['type', 'command', 'url', 'method', 'headers', 'parse', 'records', 'paginate', 'follow'];
 /** Only http sources have `fields`. */
 const MISPLACED = { fields: 'is not allowed here: only http sources have `fields`. Remove it' };
@@ -88,7 +88,7 @@ export function parseDefinition(value: unknown, { file, lineOf }: { file: string
 /**
  * Checks the settings of a module (its `export const workflow`, as JSON) and fills in all defaults.
  *
- * @param options.line the line of that export, for the mistakes
+ * @param options.line the line of `export const workflow`, to which mistakes refer
  */
 export function parseModuleDefinition(
   settings: unknown,
@@ -155,7 +155,7 @@ function checkKey(root: Section): string[] {
 /**
  * Reads a cron expression, `{ cron, timezone, missed }` or `{ every, missed }`.
  *
- * @returns null if the schedule is missing or wrong
+ * @returns null if the schedule is missing or invalid
  */
 function checkSchedule(root: Section): Schedule | null {
   const value = root.values.schedule;

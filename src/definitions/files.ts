@@ -8,17 +8,19 @@ import { isWorkflowId } from '../model/workflow.ts';
 import { nearest } from '../std/nearest.ts';
 import type { Mistake } from './section.ts';
 
-/** Part of every hash. When a new version of Flowhook must parse all definitions again, increment it. */
+/** This number is part of every hash. Increment it when a new version of Flowhook must parse all definitions again. */
 const DEFINITION_FORMAT = 1;
 const MAX_FILE_BYTES = 1 << 20;
 
 export interface WorkflowFile {
   team: string;
   id: string;
-  /** Path inside the directory, with forward slashes: `team/id.yaml`. */
+  /** The path of the file within the workflows directory, with forward slashes: `team/id.yaml`. */
   file: string;
   text: string;
-  /** SHA-256 of the path and the content, in hex. Files that the workflow imports or runs are not included. */
+  /**
+   * The SHA-256 hash of the path and the content, in hex. It does not cover files that the workflow imports or runs.
+   */
   hash: string;
 }
 
@@ -29,8 +31,8 @@ interface WorkflowFiles {
 }
 
 /**
- * The workflow of a file that exists but cannot be used. It does not count as missing. A null id means all workflows of
- * the team, a null team means any team.
+ * A workflow whose file exists but cannot be used. The workflow does not count as missing. If `id` is null, this
+ * applies to all workflows of the team; if `team` is null, it applies to all teams.
  */
 export interface Broken {
   team: string | null;
@@ -45,8 +47,8 @@ export function isBroken(broken: readonly Broken[], workflow: { team: string; id
 }
 
 /**
- * Reads one level of each team's folder. Hidden entries, other kinds of files and nested folders are ignored, because
- * they may contain scripts and shared code. Links are followed.
+ * Reads the top level of each team's folder. Hidden entries, other kinds of files and nested folders are ignored,
+ * because they may contain scripts and shared code. Symbolic links are followed.
  *
  * @throws Problem if the directory does not exist
  */
@@ -57,7 +59,7 @@ export async function findWorkflowFiles(directory: string): Promise<WorkflowFile
   return found;
 }
 
-/** The file of one workflow; undefined if this node has no readable one. */
+/** Reads the file of one workflow. Returns undefined if this node has no readable file for the workflow. */
 export async function findWorkflowFile(
   directory: string,
   { team, id }: { team: string; id: string },
@@ -70,7 +72,9 @@ export async function findWorkflowFile(
   return undefined;
 }
 
-/** The entries of a directory, sorted by name, without hidden ones and `node_modules`. Links are followed. */
+/**
+ * Lists the entries of a directory by name, except for hidden entries and `node_modules`. Symbolic links are followed.
+ */
 async function visibleEntries(directory: string): Promise<{ name: string; isFolder: boolean }[]> {
   const entries = await readdir(directory, { withFileTypes: true });
   const seen = entries.filter(({ name }) => !name.startsWith('.') && name !== 'node_modules');
@@ -86,8 +90,8 @@ async function visibleEntries(directory: string): Promise<{ name: string; isFold
 function refuse(directory: string, cause: NodeJS.ErrnoException): never {
   const option = 'with --workflows or FLOWHOOK_WORKFLOWS';
   const reasons: Record<string, string> = {
-    ENOENT: `does not exist. Create it, or set another one ${option}`,
-    ENOTDIR: `is a file. Set its directory ${option}`,
+    ENOENT: `does not exist. Create it, or set another directory ${option}`,
+    ENOTDIR: `is a file, not a directory. Set the directory that contains it ${option}`,
   };
   const why = reasons[cause.code ?? ''] ?? `cannot be read: ${cause.message}`;
   throw new Problem('definition_invalid', { sentence: `The workflows directory ${directory} ${why}`, cause });
@@ -108,7 +112,7 @@ async function addTeam(directory: string, team: string, found: WorkflowFiles): P
   }
   const byId = Map.groupBy(
     names.filter((name) => EXTENSIONS.includes(extname(name))),
-    // Some file systems store an accented letter as two characters.
+    // Names are normalized, because some file systems store an accented letter as two characters.
     (name) => name.slice(0, -extname(name).length).normalize('NFC'),
   );
   if (byId.size > 0 && !isTeamSlug(team)) {
@@ -148,7 +152,7 @@ async function readDefinition(input: {
   }
   try {
     const stats = await stat(join(directory, file));
-    if (!stats.isFile()) return { mistake: 'This is not a file' };
+    if (!stats.isFile()) return { mistake: 'This is not a regular file' };
     if (stats.size > MAX_FILE_BYTES)
       return { mistake: 'This file is larger than 1 MiB, the limit for a definition' };
     const text = await readFile(join(directory, file), 'utf8');
@@ -161,28 +165,34 @@ async function readDefinition(input: {
 
 /** The file name extensions of workflow files. */
 export const EXTENSIONS = ['.yaml', '.yml', '.mts'];
-/** Wrong extensions that a workflow file may have. Not `.bak` or `.off`, which people use for files to be ignored. */
+/**
+ * Wrong extensions that a workflow file may have. `.bak` and `.off` are not among them, because people use them for
+ * files that should be ignored.
+ */
 const LIKELY = ['', '.json', '.txt'];
 const SCRIPTS = ['.ts', '.cts', '.mjs', '.js'];
-/** Keys at the start of a line that are rare in other YAML. Not only `source`, because that may be misspelled. */
+/**
+ * Matches keys at the start of a line that are rare in other YAML. Looking only for `source` is not enough, because its
+ * name may be misspelled.
+ */
 const YAML_KEY = /^(?:source|schedule|guards|retries|overlap|fields)\s*:/m;
 const TEXT_KEY = /^source\s*:/m;
 const JSON_KEY = /^\s*\{[\s\S]*"source"\s*:\s*\{/;
 const MODULE = /^export\s+(?:const\s+workflow\b|default\s+(?:async\s+)?function\s*\*)/m;
-/** Limits for searching the folders of teams, because of links and large trees. */
+/** Limits for the search in the folders of teams, which may contain links and large directory trees. */
 const MAX_DEPTH = 3;
 const MAX_FILES = 1_000;
-/** How much of a file is examined. */
+/** This many bytes at the start of a file are examined. */
 const HEAD_BYTES = 65_536;
 
 /**
- * Finds files that look like definitions, but have a wrong place or extension. Hidden entries and `node_modules` are
- * skipped.
+ * Finds files that look like definitions, but are in the wrong place or have the wrong extension. Hidden entries and
+ * `node_modules` are skipped.
  */
 export async function findStrayFiles(directory: string): Promise<Pick<WorkflowFiles, 'mistakes' | 'broken'>> {
   const mistakes: Mistake[] = [];
   const broken: Broken[] = [];
-  // `findWorkflowFiles` reports folders that cannot be read.
+  // Folders that cannot be read are skipped, because `findWorkflowFiles` reports them.
   const top = await visibleEntries(directory).catch(() => []);
   const teams = top.filter(({ isFolder }) => isFolder).map(({ name }) => name);
   const inTeams: string[] = [];
@@ -201,10 +211,10 @@ export async function findStrayFiles(directory: string): Promise<Pick<WorkflowFi
 }
 
 /**
- * Says why a file defines no workflow, and where it belongs.
+ * Says why a file defines no workflow, and where the file belongs.
  *
  * @param file the path within the workflows directory, with forward slashes
- * @param teams the existing folders
+ * @param teams the names of the existing team folders
  */
 export function strayMessage(file: string, teams: readonly string[]): string {
   const parts = file.split('/');
@@ -252,7 +262,7 @@ function idOf(name: string): string {
 }
 
 async function looksLikeDefinition(path: string): Promise<boolean> {
-  // Opening a pipe would wait for a writer.
+  // Only regular files are opened, because opening a pipe would wait for a writer.
   if (!((await stat(path).catch(() => undefined))?.isFile() ?? false)) return false;
   const handle = await open(path).catch(() => undefined);
   if (handle === undefined) return false;

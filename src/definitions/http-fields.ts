@@ -6,13 +6,14 @@ import { describe, Section } from './section.ts';
 
 const SETTINGS = ['from', 'replace', 'default', 'trim', 'date', 'number', 'absolute', 'all'];
 const MAX_FIELDS = 1_000;
-/** Limits in characters: real paths and patterns have a few hundred, and compiling long ones is slow. */
+/**
+ * Maximum lengths in characters. Real paths and patterns have a few hundred characters, and compiling long ones is
+ * slow.
+ */
 const MAX_PATH = 2_000;
 const MAX_PATTERN = 1_000;
 
-/**
- * @param parse the format of the response; null: known only once a response arrives
- */
+/** @param parse the format of the response; null if the format is known only once a response arrives */
 export function checkFields(section: Section, parse: Parse | null): Record<string, Field> {
   const map = section.free('fields', 'must be a map of names to paths, such as { id: $.id }');
   const names = Object.keys(map.values);
@@ -41,7 +42,8 @@ function checkField(map: Section, name: string, parse: Parse | null): Field | un
     default: settings.read('default', 'must be a string, a number, true or false', asScalar, null),
     trim: settings.flag('trim', null),
     date: settings.read('date', 'must be true, or a pattern such as DD.MM.YYYY', asDate, null) || null,
-    number: settings.read('number', 'must be true, or "," if that is the decimal mark', asMark, null) || null,
+    number:
+      settings.read('number', 'must be true, or "," if the decimal mark is a comma', asMark, null) || null,
     absolute: settings.flag('absolute', null),
     all: settings.flag('all', false),
   };
@@ -51,12 +53,18 @@ function checkField(map: Section, name: string, parse: Parse | null): Field | un
   return field;
 }
 
-/** A path, or a template of paths. It is compiled if the format of the response is known. */
+/**
+ * Reads a path, or a template that contains paths. The path is compiled, as a check, if the format of the response is
+ * known.
+ */
 export function checkPath(section: Section, name: string, parse: Parse | null): string | undefined {
   const text = section.text(name, MAX_PATH);
   if (text === undefined) return undefined;
   if (piecesOf(text).some((piece, at) => at % 2 === 0 && piece.includes('{{'))) {
-    section.wrong(name, `has {{ without }}, found ${describe(text)}. Write, for example, "{{ name }}"`);
+    section.wrong(
+      name,
+      `has \`{{\` without a matching \`}}\`, found ${describe(text)}. Write, for example, "{{ name }}"`,
+    );
     return undefined;
   }
   const assumed = parse ?? (text.startsWith('$') || text.includes('{{$') ? 'json' : null);
@@ -101,7 +109,7 @@ function asScalar(value: unknown): string | number | boolean | undefined {
   return isScalar ? value : undefined;
 }
 
-/** Returns `false` unchanged, because it turns the conversion off. */
+/** Reads a date conversion. The value `false` is returned unchanged, because it turns the conversion off. */
 function asDate(value: unknown): string | false | undefined {
   if (value === false) return false;
   if (value === true) return 'auto';

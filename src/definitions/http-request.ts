@@ -5,10 +5,13 @@ import { asMap, type Checker, describe, leavesOf, type Path, type Section } from
 
 const MAX_URLS = 10_000;
 const MAX_TEXT = 100_000;
-/** Characters of a placeholder to show in a message. */
+/** A message shows at most this many characters of a placeholder. */
 const MAX_SHOWN = 60;
 
-/** Reads `source.url`, one or several. Like the other checks in this file, it returns a value even after a mistake. */
+/**
+ * Reads `source.url`, which is one URL or a list of URLs. Like the other checks in this file, it returns a value even
+ * after a mistake.
+ */
 export function checkUrls(source: Section): string[] {
   const value = source.values.url;
   const path = [...source.path, 'url'];
@@ -48,7 +51,7 @@ function checkUrl(checker: Checker, url: string, path: Path): void {
   checkPlaceholders(checker, url, path);
 }
 
-/** Records a mistake for an unknown placeholder in a string that will be sent. */
+/** Records a mistake if a string that will be sent contains an unknown placeholder. */
 export function checkPlaceholders(checker: Checker, text: string, path: Path): void {
   const rest = text.replace(secretReferences(), '').replace(/\$\{(?:state\.\w+|page)\}/g, '');
   const found = /\$\{[^}]*\}?/.exec(rest)?.[0];
@@ -56,7 +59,7 @@ export function checkPlaceholders(checker: Checker, text: string, path: Path): v
   const place = found.length > MAX_SHOWN ? `${found.slice(0, MAX_SHOWN)}…` : found;
   checker.wrong(
     path,
-    `contains the unknown placeholder ${place}. Known ones: $` +
+    `contains the unknown placeholder ${place}. Known placeholders: $` +
       '{secret.NAME}, $' +
       '{state.NAME} and $' +
       '{page}',
@@ -84,7 +87,7 @@ export function checkTexts(section: Section, name: string): Record<string, strin
   return texts;
 }
 
-/** Converts numbers and booleans to strings, as they are sent. */
+/** Converts numbers and booleans to the strings that requests send. */
 export function asSent(value: unknown): string | undefined {
   return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
     ? String(value)
@@ -111,7 +114,7 @@ export function checkHeaders(source: Section): Record<string, string> {
   return headers;
 }
 
-/** Whether this header may be set. Other checks report values that are not strings. */
+/** Whether a definition may set this header. If the name is not a string, another check reports it. */
 function checkHeaderName(checker: Checker, name: unknown, path: Path): boolean {
   if (typeof name !== 'string' || name === '') return false;
   const isName = /^[!#$%&'*+.^_`|~\w-]+$/.test(name);

@@ -81,7 +81,7 @@ const CASES: [text: string, mistakes: RegExp[]][] = [
     `${SOURCE}  delay: 5m\n  query: [a]\n  method: post\n`,
     [/^4: `source\.delay`/, /^5: `source\.query`/, /^6: `source\.method`/],
   ],
-  [`${SOURCE}fields: { id: "{{ $.id }" }\n`, [/^4: `fields\.id` has \{\{ without \}\}/]],
+  [`${SOURCE}fields: { id: "{{ $.id }" }\n`, [/^4: `fields\.id` has `\{\{` without a matching `\}\}`/]],
   [`${SOURCE}  heders: {}\n`, [/^4: `source\.heders` is not a known setting\. Did you mean `headers`\?/]],
   [`${SOURCE}  method: GET\n  body: x\n`, [/^4: `source\.method` must be POST, PUT or PATCH if there/]],
   [`${SOURCE}  headers: { Host: x }\n`, [/^4: `source\.headers\.Host` is set by Flowhook itself/]],
@@ -116,7 +116,7 @@ const CASES: [text: string, mistakes: RegExp[]][] = [
     `${SOURCE}fields: { id: $.id }\nguards: { required: [id, emial] }\n`,
     [/^5: `guards\.required\[1\]` is not one of the `fields`, so it would never be filled\. Fields: id/],
   ],
-  [`${SOURCE}guards: { required: [email] }\n`, [/^4: `guards\.required` needs `fields`/]],
+  [`${SOURCE}guards: { required: [email] }\n`, [/^4: `guards\.required` requires `fields`/]],
   [`${SOURCE}  paginate: { type: cusror }\n`, [/^4: `source\.paginate\.type` .* Did you mean `cursor`\?/]],
   [
     `${SOURCE}  paginate: { type: cursor, from: $.next }\n`,

@@ -1,4 +1,7 @@
-/** Checks `source: { type: http, … }`, and the other settings that only http sources have: `fields` and their guards. */
+/**
+ * Checks `source: { type: http, … }`, and the settings outside `source` that only http sources have: `fields` and their
+ * guards.
+ */
 import {
   type Follow,
   type HttpSource,
@@ -49,10 +52,10 @@ const SETTINGS = [
   'timeout',
 ];
 const ROBOTS = ['respect', 'ignore'] as const;
-/** Maximum number of names in a message. */
+/** A message lists at most this many names. */
 const MAX_SHOWN = 40;
 
-/** @param root the whole definition, for `fields`, `guards` and `mode` */
+/** @param root the whole definition, because `fields`, `guards` and `mode` are outside `source` */
 export function checkHttpSource(root: Section): HttpSource {
   const settings = root.section('source', SETTINGS);
   const parse = settings.oneOf('parse', PARSES, null);
@@ -134,7 +137,7 @@ function checkRecords(settings: Section, parse: Parse | null): string | null {
   return checkPath(settings, 'records', parse) ?? null;
 }
 
-/** `guards: { required: [email], minFilledPercent: 90 }`. */
+/** Reads the guards against empty fields: `guards: { required: [email], minFilledPercent: 90 }`. */
 function checkFilled(root: Section, fields: HttpSource['fields']): HttpSource['filled'] {
   if (asMap(root.values.guards) === undefined) return null;
   const guards = root.section('guards', null);
@@ -144,7 +147,7 @@ function checkFilled(root: Section, fields: HttpSource['fields']): HttpSource['f
   if (all.length === 0) {
     guards.wrong(
       guards.has('required') ? 'required' : 'minFilledPercent',
-      'needs `fields`: only values of those fields are counted',
+      'requires `fields`, because only the values of fields listed there are counted',
     );
   } else {
     const there = all.length > MAX_SHOWN ? `${all.slice(0, MAX_SHOWN).join(', ')} …` : all.join(', ');
@@ -166,7 +169,7 @@ function checkState(settings: Section, parse: Parse | null): HttpSource['remembe
   for (const name of Object.keys(states.values)) {
     if (!/^\w{1,100}$/.test(name)) states.wrong(name, 'must be a name of letters, digits and _');
     if (states.read(name, 'must be a map such as { from: $.updated_at, take: max }', asMap) === undefined) {
-      // Define the state anyway, so that requests that use it are not reported as well.
+      // The state is defined despite the mistake, so that requests that use it are not reported as well.
       remember[name] = { take: 'start', initial: null };
       continue;
     }
@@ -261,7 +264,7 @@ function checkFollow(settings: Section, parse: Parse | null): Follow | null {
   };
 }
 
-/** Checks that `${state.NAME}` and `${page}` in requests have values, and fit the mode and the pagination. */
+/** Checks that `${state.NAME}` and `${page}` in requests have values, and that they fit the mode and the pagination. */
 function checkStatesAndPages(root: Section, source: HttpSource): void {
   const { urls, query, headers, body, paginate, remember } = source;
   const sent = JSON.stringify([urls, query, headers, body]);

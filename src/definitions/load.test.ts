@@ -119,7 +119,7 @@ test('files that cannot be used are mistakes and do not count as missing', async
     [
       ['My Team', null, '"My Team" is not a valid team name. Rename the fo'],
       ['acme/dangling.yaml', null, 'This file cannot be read: ENOENT: no such file or'],
-      ['acme/folder.yaml', null, 'This is not a file'],
+      ['acme/folder.yaml', null, 'This is not a regular file'],
       ['acme/twice.mts', null, 'The workflow twice is defined more than once, in '],
       ['acme/typo.yaml', 2, '`moed` is not a known setting. Did you mean `mode'],
     ],
@@ -189,7 +189,7 @@ test('the error about a missing directory says what to do', async (t) => {
   const directory = await directoryOf(t, { file: '' });
   await assert.rejects(
     load(join(directory, 'file')),
-    /is a file\. Set its directory with --workflows or FLOWHOOK_WORKFLOWS/,
+    /is a file, not a directory\. Set the directory that contains it with --workflows or FLOWHOOK_WORKFLOWS/,
   );
   await rm(directory, { recursive: true });
   await assert.rejects(load(directory), {

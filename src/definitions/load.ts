@@ -10,17 +10,17 @@ import { type Broken, EXTENSIONS, findStrayFiles, findWorkflowFiles, type Workfl
 import type { Mistake } from './section.ts';
 
 export interface FoundWorkflow {
-  /** The team's slug: the name of its folder. */
+  /** The slug of the team, which is the name of its folder. */
   team: string;
   id: string;
-  /** Path inside the directory, with forward slashes. */
+  /** The path of the file within the workflows directory, with forward slashes. */
   file: string;
   hash: string;
-  /** null if the hash equals the known one. */
+  /** The parsed definition; null if the hash of the file equals the known hash. */
   definition: Definition | null;
 }
 
-/** Parses a YAML definition. A running server does this in a thread, so that a large file does not block requests. */
+/** Parses a YAML definition. A running server parses in a thread, so that a large file does not block requests. */
 export type ParseYaml = (text: string, options: { file: string }) => Parsed | Promise<Parsed>;
 
 interface LoadedDirectory {
@@ -30,8 +30,8 @@ interface LoadedDirectory {
 }
 
 /**
- * Loads `<team>/<id>.yaml`, `.yml` and `.mts`. Misplaced files that look like definitions are mistakes. Files whose hash
- * is already known are not parsed. One child process reads the settings of all changed modules.
+ * Loads `<team>/<id>.yaml`, `.yml` and `.mts`. Misplaced files that look like definitions are reported as mistakes.
+ * Files whose hash is already known are not parsed. One child process reads the settings of all changed modules.
  *
  * @param input.known returns the stored hash of a workflow's definition
  * @throws Problem if the directory is missing
@@ -40,7 +40,7 @@ export async function loadWorkflows(input: {
   directory: string;
   known(team: string, id: string): string | undefined;
   log: Logger;
-  /** The system user that modules are imported as; undefined: the service's own user. */
+  /** Modules are imported as this system user. If it is undefined, they are imported as the service's own user. */
   runAs: RunAs | undefined;
   /** Stops reading modules. */
   signal?: AbortSignal | undefined;
@@ -72,15 +72,17 @@ export async function loadWorkflows(input: {
 }
 
 export interface LoadedFile {
-  /** The parent of the team's folder. Paths in the definition are relative to it. */
+  /** The parent of the team's folder. Relative paths in the definition start from it. */
   directory: string;
-  /** The name of the folder, which is the team's slug in a workflows directory. */
+  /** The name of the folder with the file. In a workflows directory, this name is the team's slug. */
   team: string;
   id: string;
   definition: Definition;
 }
 
-/** Loads one workflow file, which may be outside the workflows directory, to check or try it before it is applied. */
+/**
+ * Loads one workflow file, to check or try it before it is applied. The file may be outside the workflows directory.
+ */
 export async function loadWorkflowFile(
   path: string,
   options: { runAs: RunAs | undefined; log: Logger; signal?: AbortSignal },
@@ -96,7 +98,7 @@ export async function loadWorkflowFile(
   }
   const stats = await stat(full).catch(() => undefined);
   if (stats === undefined) return wrong('There is no such file');
-  if (!stats.isFile()) return wrong('This is not a file');
+  if (!stats.isFile()) return wrong('This is not a regular file');
   let text: string;
   try {
     text = await readFile(full, 'utf8');
@@ -110,7 +112,7 @@ export async function loadWorkflowFile(
     : { directory, team, id, definition: parsed.definition };
 }
 
-/** The mistakes of a file, and if there are more, one entry with their number. */
+/** Returns the mistakes of a file. If some were omitted, one more entry has their number. */
 function withOmitted({ mistakes, omitted }: Extract<Parsed, { mistakes: unknown }>, file: string): Mistake[] {
   if (omitted === 0) return mistakes;
   return [...mistakes, { file, line: null, message: `There are ${omitted} more mistakes` }];
@@ -118,7 +120,10 @@ function withOmitted({ mistakes, omitted }: Extract<Parsed, { mistakes: unknown 
 
 type Text = Pick<WorkflowFile, 'file' | 'text'>;
 
-/** Returns a parser for the files. First reads the settings of all modules among them, in one child process. */
+/**
+ * Returns a function that parses one of the files. First, one child process reads the settings of all modules among the
+ * files.
+ */
 async function parserFor(
   files: readonly Pick<WorkflowFile, 'file'>[],
   input: {

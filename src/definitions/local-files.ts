@@ -1,8 +1,8 @@
 /**
  * Compares the workflow files of this node with the applied definitions. If several nodes share a database, only
- * `flowhook apply` writes definitions: otherwise nodes with different files would overwrite each other's definitions.
- * Commands and modules run from the local files, so a node does not run jobs of a workflow whose local file differs from
- * the applied one.
+ * `flowhook apply` writes definitions, because nodes with different files would otherwise overwrite each other's
+ * definitions. Commands and modules run from the local files, so a node does not run jobs of a workflow whose local
+ * file differs from the applied file.
  */
 import { existsSync } from 'node:fs';
 import type { Workflow } from '../model/workflow.ts';
@@ -12,14 +12,14 @@ import type { Store } from '../store/store.ts';
 import { needsFiles, storedWorkflows } from './apply.ts';
 import { findWorkflowFiles, isBroken } from './files.ts';
 
-/** A node notices a changed file within this time. */
+/** Files are compared at this interval, so a node notices a changed file within this time. */
 const COMPARE_EVERY_MS = 5_000;
 
 /** Workflows are named `team/id`. */
 export interface Comparison {
-  /** The number of files that equal the applied ones. */
+  /** The number of local files that equal the applied files. */
   same: number;
-  /** Workflows whose local file differs from the applied one, or cannot be used. */
+  /** Workflows whose local file differs from the applied file or cannot be used. */
   different: string[];
   /** Files that were never applied. */
   unapplied: string[];
@@ -81,14 +81,14 @@ export class LocalFiles {
     });
   }
 
-  /** The workflows whose jobs only other nodes may run. */
+  /** Returns the workflows whose jobs only other nodes may run. */
   get foreign(): Comparison['foreign'] {
     return this.#last?.foreign ?? [];
   }
 
   /**
-   * Whether the local file of a workflow equals the applied one. If the last comparison found a difference, compares
-   * again, because the file may have been updated since. Concurrent calls share one comparison.
+   * Whether the local file of a workflow equals the applied file. If the last comparison found a difference, the files
+   * are compared again, because they may have been updated since then. Concurrent calls share one comparison.
    */
   async has({ teamId, id, definitionHash, definition }: Workflow): Promise<boolean> {
     const isSame = () => this.#last?.local.get(`${teamId}/${id}`) === definitionHash;
@@ -100,7 +100,7 @@ export class LocalFiles {
     return isSame();
   }
 
-  /** The last comparison; undefined before the first. */
+  /** The result of the last comparison; undefined before the first comparison. */
   get comparison(): Comparison | undefined {
     return this.#last;
   }

@@ -16,9 +16,10 @@ interface SecretsPlace {
 }
 
 /**
- * Returns the secrets for `${secret.NAME}` and `ctx.secret('NAME')`: from `secrets/<team>.yaml` beside the workflows
- * directory, overridden by the variables `FLOWHOOK_SECRET__<TEAM>__<NAME>`, with the team's slug in upper case and `_` for
- * `-`. They are read for each run, so that a changed secret needs no restart.
+ * Returns the secrets for `${secret.NAME}` and `ctx.secret('NAME')`. They come from `secrets/<team>.yaml` beside the
+ * workflows directory, and from variables `FLOWHOOK_SECRET__<TEAM>__<NAME>`, which override the file. In variable
+ * names, the team's slug is in upper case with `_` for `-`. Secrets are read for each run, so that a changed secret
+ * needs no restart.
  *
  * @throws Error, whose message contains no secret, if the file cannot be used
  */
@@ -35,7 +36,10 @@ export async function teamSecrets(place: SecretsPlace): Promise<ReadonlyMap<stri
   return secrets;
 }
 
-/** Returns the secrets that workflows made over the API may use. Environment variables may hold their values. */
+/**
+ * Returns the secrets that workflows made over the API may use. The values of these secrets may be in environment
+ * variables.
+ */
 export async function apiSecrets(place: SecretsPlace): Promise<ReadonlyMap<string, ApiSecret>> {
   const [filed, values] = await Promise.all([readSecretsFile(fileOf(place)), teamSecrets(place)]);
   const secrets = new Map<string, ApiSecret>();
@@ -69,15 +73,15 @@ function fileOf({ directory, team }: SecretsPlace): string {
 
 /** A secret in the file. */
 interface FiledSecret {
-  /** Undefined if an environment variable holds the value. */
+  /** Undefined if an environment variable holds the value of the secret. */
   value: string | undefined;
-  /** Origins that workflows made over the API may send the secret to; null: they may not use it. */
+  /** The origins to which workflows made over the API may send the secret; null if they may not use the secret. */
   origins: ReadonlySet<string> | null;
 }
 
 /**
- * Reads a secrets file: a map of names to strings, or to `{ value: "…", api: true, hosts: [api.example.com] }`. A bare
- * host means HTTPS on its default port; an origin such as `http://localhost:8080` is used as it is.
+ * Reads a secrets file. It maps names to strings, or to `{ value: "…", api: true, hosts: [api.example.com] }`. A bare
+ * host means HTTPS on its default port. An origin such as `http://localhost:8080` is used unchanged.
  *
  * @returns an empty map if there is no such file
  * @throws Error whose message contains no secret
@@ -96,7 +100,7 @@ export async function readSecretsFile(file: string): Promise<Map<string, FiledSe
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
   const broken = document.errors[0];
   if (broken !== undefined) {
-    // The parser's own message could quote a secret.
+    // The parser's own message is not used, because it could quote a secret.
     throw new Error(`${file}:${lines.linePos(broken.pos[0]).line} is not valid YAML (${broken.code})`);
   }
   const content: unknown = document.toJS() ?? {};
@@ -107,7 +111,7 @@ export async function readSecretsFile(file: string): Promise<Map<string, FiledSe
   for (const [name, said] of Object.entries(content)) {
     if (!isSecretName(name)) {
       throw new Error(
-        `${file}: the name of a secret must have letters, digits and single underscores between them, found ${JSON.stringify(name)}`,
+        `${file}: the name of a secret must consist of letters and digits, with single underscores between them, found ${JSON.stringify(name)}`,
       );
     }
     const secret = typeof said === 'string' ? { value: said, origins: null } : markedSecret(said);
@@ -117,19 +121,19 @@ export async function readSecretsFile(file: string): Promise<Map<string, FiledSe
   return secrets;
 }
 
-/** A secret written as a map, or the mistake in it. */
+/** Parses a secret that is written as a map. Returns a sentence if the map contains a mistake. */
 function markedSecret(said: unknown): FiledSecret | string {
   const { value, api, hosts, ...others } = (said ?? {}) as Record<string, unknown>;
   if (typeof said !== 'object' || api === undefined || Object.keys(others).length > 0) {
     return (
-      'must be a string; put numbers and dates in quotes. To permit it for workflows made over the API, write a map ' +
+      'must be a string; put numbers and dates in quotes. To permit the secret for workflows made over the API, write a map ' +
       'of `value`, `api: true` and `hosts`'
     );
   }
   if (value !== undefined && typeof value !== 'string') return 'has a `value` that is not a string';
   if (api !== true) return 'has an `api` that is not true. Set it to true, or remove `api` and `hosts`';
   if (!Array.isArray(hosts) || hosts.length === 0) {
-    return 'needs `hosts`, the only hosts that workflows made over the API may send it to, such as hosts: [api.example.com]';
+    return 'needs `hosts`, a list of the only hosts to which workflows made over the API may send the secret, such as hosts: [api.example.com]';
   }
   const origins = hosts.map(originOf);
   const wrong = origins.indexOf(undefined);

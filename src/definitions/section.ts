@@ -2,7 +2,10 @@
 import { formatSize, parseDuration, parseSize } from '../std/amounts.ts';
 import { nearest } from '../std/nearest.ts';
 
-/** A mistake in a file, for its author. Lines count from 1; null if no line applies. */
+/**
+ * A mistake in a definition file, described for the author of the file. Lines count from 1; `line` is null if no line
+ * applies.
+ */
 export interface Mistake {
   file: string;
   line: number | null;
@@ -14,23 +17,23 @@ export function mistakeLine({ file, line, message }: Mistake): string {
   return `${file}${line === null ? '' : `:${line}`}: ${message}`;
 }
 
-/** The path of a setting: `['limits', 'timeout']`, with list positions as numbers. */
+/** The path of a setting: `['limits', 'timeout']`. Positions in lists are numbers. */
 export type Path = readonly (string | number)[];
 
 /** Finds the line of a setting. */
 export type LineOf = (path: Path) => number | null;
 
 /**
- * Maximum number of mistakes reported in full: each one requires looking up its line and the most similar setting.
- * Further mistakes are only counted.
+ * Maximum number of mistakes reported in full. It is limited because for each mistake, the line and the most similar
+ * setting must be found. Further mistakes are only counted.
  */
 const MAX_MISTAKES = 100;
-/** Names longer than this are shortened in messages. */
+/** Messages shorten names that are longer than this many characters. */
 const MAX_NAME = 200;
 
 export class Checker {
   readonly mistakes: Mistake[] = [];
-  /** The number of mistakes that `mistakes` leaves out. */
+  /** The number of further mistakes that are not in `mistakes`. */
   omitted = 0;
   readonly #file: string;
   readonly #lineOf: LineOf;
@@ -44,7 +47,7 @@ export class Checker {
     return this.mistakes.length >= MAX_MISTAKES;
   }
 
-  /** Records a mistake. The sentence continues after the setting's name. */
+  /** Records a mistake. In the message, the sentence follows the name of the setting. */
   wrong(path: Path, sentence: string): void {
     if (this.isFull) {
       this.omitted += 1;
@@ -56,8 +59,9 @@ export class Checker {
 }
 
 /**
- * The settings of one map. Each method reads one setting. For a missing setting it returns `otherwise`; without an
- * `otherwise` the setting is required. For a wrong value it records a mistake and returns `otherwise`.
+ * The settings of one map. Each method reads one setting. If the setting is missing, the method returns `otherwise`;
+ * without an `otherwise`, the setting is required. If the value is wrong, the method records a mistake and returns
+ * `otherwise`.
  */
 export class Section {
   readonly checker: Checker;
@@ -65,9 +69,9 @@ export class Section {
   readonly values: Readonly<Record<string, unknown>>;
 
   /**
-   * @param value a map, or missing; anything else is a mistake
-   * @param known the allowed settings; null: any
-   * @param misplaced mistakes for settings that belong elsewhere, by name
+   * @param value a map, or a missing value; any other value is a mistake
+   * @param known the names of the allowed settings; null allows all names
+   * @param misplaced sentences about settings that belong elsewhere, by the name of the setting
    */
   constructor(
     checker: Checker,
@@ -103,15 +107,15 @@ export class Section {
     return new Section(this.checker, this.values[name], [...this.path, name], known);
   }
 
-  /** A map whose keys the author chooses. @param sentence what the map must be */
+  /** Reads a map whose keys the author chooses. @param sentence says what the map must be */
   free(name: string, sentence: string): Section {
     return new Section(this.checker, this.read(name, sentence, asMap, {}), [...this.path, name], null);
   }
 
   /**
-   * @param sentence what the value must be
+   * @param sentence says what the value must be
    * @param parse returns undefined for a wrong value
-   * @param hint text to append to the mistake
+   * @param hint returns text to append to the mistake
    */
   read<T, D = undefined>(
     name: string,
@@ -144,7 +148,7 @@ export class Section {
     );
   }
 
-  /** @param bounds inclusive; only whole numbers by default */
+  /** @param bounds the inclusive bounds; by default, only whole numbers are allowed */
   number<D = undefined>(
     name: string,
     { min, max, whole = true }: { min: number; max: number; whole?: boolean },
@@ -170,7 +174,7 @@ export class Section {
     );
   }
 
-  /** @returns milliseconds, at least 1. @param most such as `10m` */
+  /** @returns the duration in milliseconds, at least 1. @param most the maximum duration, such as `10m` */
   duration<D = undefined>(name: string, most: string, otherwise?: D): number | D {
     const sentence = `must be a duration such as 500ms, 30s, 15m or 2h, at most ${most}`;
     return this.read(name, sentence, (value) => durationWithin(value, '1ms', most), otherwise, addUnit);
@@ -217,7 +221,7 @@ export class Section {
   }
 }
 
-/** Undefined and null both mean missing: YAML reads `key:` as null. */
+/** Both undefined and null mean that a setting is missing, because YAML reads `key:` as null. */
 export function isMissing(value: unknown): value is undefined | null {
   return value === undefined || value === null;
 }
@@ -228,19 +232,21 @@ export function asMap(value: unknown): Record<string, unknown> | undefined {
     : undefined;
 }
 
-/** The milliseconds of a duration such as `15m`; undefined if it is not one, or not from `least` to `most`. */
+/**
+ * Parses a duration such as `15m` into milliseconds; undefined if the value is not a duration from `least` to `most`.
+ */
 export function durationWithin(value: unknown, least: string, most: string): number | undefined {
   const ms = parseDuration(value);
   const [min = 0, max = 0] = [parseDuration(least), parseDuration(most)];
   return ms !== undefined && ms >= min && ms <= max ? ms : undefined;
 }
 
-/** The hint for a number without a unit. */
+/** Returns a hint if the value is a number without a unit. */
 export function addUnit(value: unknown): string {
   return typeof value === 'number' ? '. Add a unit' : '';
 }
 
-/** All nested values that are neither a map nor a list. */
+/** Yields all nested values that are neither a map nor a list. */
 export function* leavesOf(value: unknown, path: Path): Generator<{ path: Path; leaf: unknown }> {
   if (typeof value !== 'object' || value === null) yield { path, leaf: value };
   else
@@ -249,7 +255,7 @@ export function* leavesOf(value: unknown, path: Path): Generator<{ path: Path; l
     }
 }
 
-/** Describes a value for a mistake; long strings are cut. */
+/** Describes a value for the message of a mistake. Long strings are cut. */
 export function describe(value: unknown): string {
   if (isMissing(value)) return 'nothing';
   if (Array.isArray(value)) return `a list of ${value.length}`;

@@ -36,7 +36,7 @@ const CASES: [text: string, mistakes: string[]][] = [
   [
     command(''),
     [
-      '3: `source.command[1]` uses a config file, but there is no `source.config`. Add that map, which is written to the file',
+      '3: `source.command[1]` uses a config file, but `source.config` is missing. Add `source.config`, a map that is written to the file',
     ],
   ],
   [command('  config: config.json\n'), ['4: `source.config` must be a map of settings, found "config.json"']],
@@ -49,7 +49,7 @@ const CASES: [text: string, mistakes: string[]][] = [
   ],
   [
     command('  config: {}\n  stream: users\n'),
-    ['5: `source.stream` has no effect without `protocol: singer`. Add that, or remove `stream`'],
+    ['5: `source.stream` has no effect without `protocol: singer`. Add this setting, or remove `stream`'],
   ],
   [
     singer('  stream: a\n  streams: [a]\nmode: append\n'),

@@ -12,11 +12,11 @@ const COMMAND_SETTINGS = ['type', 'command', 'protocol', 'stream', 'streams', 'e
 const MAX_STREAMS = 1_000;
 const MAX_CONFIG_CHARACTERS = 256 * 1024;
 
-/** @returns undefined, with mistakes recorded, if the type of the source is unknown */
+/** @returns undefined if the type of the source is unknown, which is recorded as a mistake */
 export function checkSource(root: Section, file: string): Source | undefined {
   const value = root.values.source;
   if (isMissing(value)) {
-    // A misspelled `source` is already a mistake.
+    // A misspelled `source` has already been recorded as a mistake.
     if (Object.keys(root.values).some((key) => nearest(key, ['source']) !== undefined)) return undefined;
     root.checker.wrong(
       [],
@@ -40,7 +40,7 @@ export function checkSource(root: Section, file: string): Source | undefined {
       );
     return undefined;
   }
-  // The allowed settings depend on the type, so an unknown type is the only mistake.
+  // The allowed settings depend on the type, so if the type is unknown, only the type is reported.
   if (asMap(value) !== undefined && type !== 'command') {
     root.section('source', null).oneOf('type', ['command', 'http', 'push']);
     return undefined;
@@ -96,7 +96,7 @@ function checkCommand(source: Section, hasConfig: boolean): string[] {
     // biome-ignore lint/suspicious/noTemplateCurlyInString: this is what people write.
     if (argument.includes('${config}') && !hasConfig) {
       wrong(
-        'uses a config file, but there is no `source.config`. Add that map, which is written to the file',
+        'uses a config file, but `source.config` is missing. Add `source.config`, a map that is written to the file',
       );
     }
     if (/\$\{secrets?\b/i.test(argument)) {
@@ -112,7 +112,7 @@ function checkStreams(source: Section, protocol: Command['protocol']): string[] 
   if (!source.has('stream') && !source.has('streams')) return null;
   if (protocol !== 'singer') {
     const name = source.has('streams') ? 'streams' : 'stream';
-    source.wrong(name, `has no effect without \`protocol: singer\`. Add that, or remove \`${name}\``);
+    source.wrong(name, `has no effect without \`protocol: singer\`. Add this setting, or remove \`${name}\``);
     return null;
   }
   if (!source.has('streams')) {
@@ -124,7 +124,7 @@ function checkStreams(source: Section, protocol: Command['protocol']): string[] 
   return names === undefined ? null : [...new Set(names)];
 }
 
-/** Refuses combinations that would lose records silently. */
+/** Refuses combinations of settings that would lose records silently. */
 function checkSingerSettings(root: Section, { command, streams }: Command): void {
   // biome-ignore lint/suspicious/noTemplateCurlyInString: this is what people write.
   const resumes = command.some((argument) => argument.includes('${state}'));

@@ -5,13 +5,16 @@ import type { LineOf, Mistake } from './section.ts';
 
 /** Limits how much aliases may expand a definition. */
 const MAX_ALIASES = 100;
-/** Maximum number of syntax errors to return. */
+/** Maximum number of syntax errors that are returned. */
 const MAX_ERRORS = 100;
 
-/** Errors that do not affect how the rest is parsed. Any other error causes further errors, which are not reported. */
+/**
+ * Codes of errors that do not affect how the rest of the file is parsed. Any other error causes further errors, which
+ * are not reported.
+ */
 const INDEPENDENT = ['DUPLICATE_KEY', 'TAG_RESOLVE_FAILED', 'TAB_AS_INDENT'];
 
-/** The next step, by the code of the parser's error. */
+/** The next step for the author, by the error code of the YAML parser. */
 const NEXT_STEPS: Partial<Record<string, string>> = {
   BAD_INDENT: 'Indent this line as far as the other settings of its group',
   BLOCK_AS_IMPLICIT_KEY: 'Check how far the next line is indented, and quote values that contain a colon',
@@ -27,7 +30,8 @@ export function readYaml(
   const { isMap, isScalar, isSeq, LineCounter, parseDocument } = yaml();
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
-  // Warnings are about unknown tags, whose values would differ from what the author intended.
+  // Warnings count as mistakes, because they are about unknown tags, whose values would differ from what the author
+  // intended.
   const all = [...document.errors, ...document.warnings];
   const first = all.find(({ code }) => !INDEPENDENT.includes(code));
   const found = all.filter((error) => error === first || INDEPENDENT.includes(error.code));
@@ -58,12 +62,12 @@ export function readYaml(
     };
   }
 
-  /** The keys of each map, so that looking up the lines of many mistakes in one map takes linear time. */
+  /** An index of the keys of each map, so that finding the lines of many mistakes in one map takes linear time. */
   const indexes = new WeakMap<object, Map<string, Pair>>();
   const pairOf = (map: { items: Pair[] }, part: string): Pair | undefined => {
     let index = indexes.get(map);
     if (index === undefined) {
-      // Reversed, so that the first of several equal keys wins.
+      // The order is reversed, so that the first of several equal keys wins.
       index = new Map(
         map.items
           .toReversed()
@@ -74,7 +78,7 @@ export function readYaml(
     return index.get(part);
   };
 
-  /** The line of the key, or of its nearest ancestor in the file. */
+  /** Returns the line of a setting's key, or of its nearest ancestor in the file. */
   const lineOf: LineOf = (path) => {
     let node: unknown = document.contents;
     let offset = isMap(node) || isSeq(node) || isScalar(node) ? (node.range?.[0] ?? 0) : 0;
@@ -96,10 +100,10 @@ export function readYaml(
   return { value, lineOf };
 }
 
-/** Quoted strings and comments, whose brackets do not count. */
+/** Matches quoted strings and comments, because brackets in them do not count. */
 const QUOTED = /(?<=^|[\s,:[{])(?:"(?:\\.|[^"\\])*"|'(?:''|[^'])*'|#.*)/gm;
 
-/** The position of the last unclosed bracket. */
+/** Returns the position of the last unclosed bracket. */
 function unclosedAt(text: string): number | undefined {
   const plain = text.replace(QUOTED, (quoted) => ' '.repeat(quoted.length));
   const open: number[] = [];

@@ -1,4 +1,4 @@
-/** The type of a check, its input, its four possible results, and the loop that runs checks. */
+/** Defines what a check is, what it examines and its four possible results, and runs checks. */
 
 import { Problem } from '../model/error.ts';
 import type { CheckGroup, Examination, Finding } from '../model/finding.ts';
@@ -10,7 +10,7 @@ import type { Store } from '../store/store.ts';
 
 export type Result = Pick<Finding, 'status' | 'what' | 'why' | 'fix'>;
 
-/** A problem (`what`), its effect (`why`) and the next step (`fix`). */
+/** A problem (`what`), the effect of the problem (`why`) and the next step (`fix`). */
 export interface Trouble {
   what: string;
   why: string;
@@ -20,9 +20,9 @@ export interface Trouble {
 export interface Check {
   group: CheckGroup;
   name: string;
-  /** The timeout in milliseconds; 20 s by default. */
+  /** The timeout of the check, in milliseconds (default: 20 s). */
   limitMs?: number;
-  /** @param signal aborted when the result is no longer needed */
+  /** @param signal is aborted when the result is no longer needed */
   run(subject: Subject, signal: AbortSignal): Promise<Result> | Result;
 }
 
@@ -30,22 +30,22 @@ export function ok(what: string): Result {
   return { status: 'ok', what, why: null, fix: null };
 }
 
-/** Something works, but not as well or as safely as it should. */
+/** Reports something that works, but not as well or as safely as it should. */
 export function warning(trouble: Trouble): Result {
   return { status: 'warning', ...trouble };
 }
 
-/** Something does not work, or will not after the next start. */
+/** Reports something that does not work, or that will not work after the next start. */
 export function error(trouble: Trouble): Result {
   return { status: 'error', ...trouble };
 }
 
-/** @param fix how to run the check */
+/** @param fix says how to run the check */
 export function skipped(what: string, why: string, fix: string | null = null): Result {
   return { status: 'skipped', what, why, fix };
 }
 
-/** A check that needs valid settings; skipped without them. */
+/** Creates a check that needs valid settings. If the settings are invalid, the check is skipped. */
 export function ofSettings(
   group: CheckGroup,
   name: string,
@@ -61,7 +61,7 @@ export function ofSettings(
   };
 }
 
-/** A check that needs an open database; skipped without one. */
+/** Creates a check that needs an open database. If the database is not open, the check is skipped. */
 export function ofStore(
   group: CheckGroup,
   name: string,
@@ -84,7 +84,7 @@ export interface ExaminedSettings {
   databaseListen: boolean;
   role: string;
   workflowsDirectory: string;
-  /** Whether the directory was set explicitly. If so, it must exist. */
+  /** Whether the workflows directory was set explicitly. If so, the directory must exist. */
   workflowsNamed: boolean;
   encryptionKey: Buffer | undefined;
   publicUrl: string | undefined;
@@ -94,12 +94,12 @@ export interface ExaminedSettings {
   backupDirectory: string;
   /** null: no scheduled backups. */
   backupEveryMs: number | null;
-  /** The files of the certificate and its key, if the service itself serves HTTPS. */
+  /** The paths of the certificate and of its key, if the service itself serves HTTPS. */
   tlsCert: string | undefined;
   tlsKey: string | undefined;
   /** Every setting with its origin. */
   settings: readonly { origin: string }[];
-  /** The system user that sources run as; undefined: the service's own user. */
+  /** Sources run as this system user. If it is undefined, they run as the service's own user. */
   runAs: RunAs | undefined;
   environment: ReadonlyMap<string, string>;
 }
@@ -107,26 +107,26 @@ export interface ExaminedSettings {
 /** The state of the database. */
 export interface ExaminedDatabase {
   store: Store | undefined;
-  /** Undefined when not even the schema version can be read. */
+  /** The state of the schema; undefined when not even its version can be read. */
   schema: SchemaState | undefined;
   /** The error from opening the database. */
   mistake: string | undefined;
-  /** Why there is no store, if that is not an error or another check reports it. */
+  /** The reason why there is no store, if this is not an error or if another check reports it. */
   without: string | undefined;
 }
 
 export interface Subject {
-  /** Undefined if the settings are invalid: see `mistakes`. */
+  /** The settings; undefined if they are invalid. In this case, `mistakes` says why. */
   settings: ExaminedSettings | undefined;
   mistakes: readonly string[];
-  /** Sentences about probable mistakes, such as a misspelled variable. */
+  /** Sentences about probable mistakes in the settings, such as a misspelled variable. */
   doubts: readonly string[];
   database: ExaminedDatabase;
-  /** Whether a server is running on this data; null if unknown. */
+  /** Whether a server is running on the examined database; null if unknown. */
   isServed: boolean | null;
-  /** The running node that examines itself; undefined in a command. */
+  /** The running node, if the node examines itself; undefined if a command runs the checks. */
   node: { port: number; openCircuits: number } | undefined;
-  /** URLs to request; null: no request may be sent. */
+  /** The URLs to request; null if no request may be sent. */
   online: readonly string[] | null;
   /** Whether to read the whole database, without a time limit. */
   isFull: boolean;
@@ -139,8 +139,8 @@ const LIMIT_MS = 20_000;
 /**
  * Runs the checks in order.
  *
- * @param options.onBegin called before each check, to show progress
- * @param options.signal aborts the examination, which then rejects with its reason
+ * @param options.onBegin is called before each check, to show progress
+ * @param options.signal aborts the examination, which then rejects with the reason of the signal
  */
 export async function examine(
   subject: Subject,

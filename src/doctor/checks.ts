@@ -1,4 +1,4 @@
-/** All checks, in the order of their execution and output. */
+/** All checks, in the order in which they run and are printed. */
 import type { Check } from './check.ts';
 import {
   backupAge,

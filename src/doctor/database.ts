@@ -1,4 +1,7 @@
-/** The database: whether it responds, has the right schema, is intact, matches the encryption key, and has backups. */
+/**
+ * Checks of the database: whether it responds, has the right schema, is intact, matches the encryption key, and has
+ * backups.
+ */
 import { existsSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
@@ -20,10 +23,10 @@ import {
 } from './check.ts';
 import { existing } from './machine.ts';
 
-/** The time limit of the search for damage without --full. */
+/** Without --full, the search for damage ends after this time. */
 const DAMAGE_MS = 30_000;
 const ROUNDS = 20;
-/** Within a data center a query takes well below a millisecond. */
+/** The median response time may be at most this high. Within a data center, a query takes well below a millisecond. */
 const FAR_MS = 20;
 
 export const database: Check = ofSettings('database', 'database', async (settings, subject) => {
@@ -74,13 +77,13 @@ export const schema: Check = ofSettings('database', 'schema', (_settings, subjec
   if (found.found > found.newest) {
     return error({
       what: `The schema is at version ${found.found}, but this flowhook supports versions up to ${found.newest}`,
-      why: 'A newer flowhook has migrated the database, and this one does not start on it',
+      why: 'A newer flowhook has migrated the database, and this older flowhook does not start on it',
       fix: 'Run the newer flowhook, or restore the backup that it made before the migration: `flowhook backup list`',
     });
   }
   if (found.found === 0)
-    return ok(`There are no tables yet: the first start creates those of version ${found.newest}`);
-  if (found.waiting.length === 0) return ok(`The schema is at version ${found.found}, the newest`);
+    return ok(`There are no tables yet: the first start creates the schema at version ${found.newest}`);
+  if (found.waiting.length === 0) return ok(`The schema is at version ${found.found}, the newest version`);
   return warning({
     what: `The schema is at version ${found.found}, with pending migrations: ${listed(found.waiting)}`,
     why: 'The next start runs them, on SQLite after a backup. Until then, most checks are skipped',
@@ -104,7 +107,7 @@ export const damage: Check = {
       const mistakes = await findDamage(databaseUrl, { full: isFull, signal: ending.signal });
       if (mistakes === undefined) {
         return skipped(
-          `No damage found in the first ${DAMAGE_MS / 1_000} s; the rest was not read`,
+          `No damage found in the first ${DAMAGE_MS / 1_000} s; the rest of the database was not read`,
           'The database is large',
           'To read the whole database, run `flowhook doctor --full`',
         );
@@ -158,7 +161,9 @@ export const encryptionKey: Check = ofStore('database', 'encryption-key', async 
   );
 });
 
-/** @param expected the fingerprint of the key that encrypted the secrets, if there are any */
+/**
+ * @param expected the fingerprint of the key that encrypted the secrets; undefined if there are no encrypted secrets
+ */
 function wrongKey(what: string, expected: string | undefined, place: { dataDirectory: string }): Result {
   const key = expected === undefined ? 'a valid key' : `the key with fingerprint ${expected}`;
   return error({
@@ -183,9 +188,12 @@ export const notifications: Check = ofStore('database', 'notifications', async (
 });
 
 const DAY_MS = 24 * 3_600_000;
-/** The maximum age of the newest backup, or of a database without backups, if there is no schedule. */
+/**
+ * Without a backup schedule, the newest backup may be at most this old. A database without backups may also be at most
+ * this old.
+ */
 const OLD_MS = 7 * DAY_MS;
-/** Extra time for a backup that is being made or retried. */
+/** Extra time for a backup that is still being made or retried. */
 const PATIENCE_MS = 3_600_000;
 const POSTGRES_TOOLS = 'PostgreSQL has its own backup tools (docs/operate/backup.md)';
 
@@ -200,8 +208,8 @@ export const backupAge: Check = ofStore('backups', 'backup-age', async (store, s
 });
 
 /**
- * @param found.ageMs the age of the newest backup; null when there is none
- * @param found.sinceMs the age of the data
+ * @param found.ageMs the age of the newest backup; null when there is no backup
+ * @param found.sinceMs the age of the data, for the case that there is no backup
  */
 export function backupAgeResult(found: {
   everyMs: number | null;

@@ -1,4 +1,7 @@
-/** Examines an installation: a running node examines itself; a command examines it with or without a running server. */
+/**
+ * Examines an installation. A running node examines itself; a command examines an installation with or without a
+ * running server.
+ */
 import { statSync } from 'node:fs';
 import { Problem } from '../model/error.ts';
 import type { Examination } from '../model/finding.ts';
@@ -14,7 +17,7 @@ const NONE: ExaminedDatabase = {
   mistake: undefined,
   without: undefined,
 };
-/** The time that a result is cached: an examination reads whole files and measures the disk. */
+/** A result is cached for this time, because an examination reads whole files and measures the disk. */
 const FRESH_MS = 30_000;
 
 export class Doctor {
@@ -27,15 +30,18 @@ export class Doctor {
   readonly #clock: () => number;
 
   /**
-   * @param subject called before each examination
-   * @param clock monotonic, in milliseconds
+   * @param subject returns what to examine; called before each examination
+   * @param clock returns a monotonic time in milliseconds
    */
   constructor(subject: () => Promise<Subject>, clock: () => number = () => performance.now()) {
     this.#subject = subject;
     this.#clock = clock;
   }
 
-  /** Returns findings that are at most 30 s old. Concurrent calls share an examination. Rejects after `stop`. */
+  /**
+   * Returns findings that are at most 30 s old. Concurrent calls share an examination. After `stop`, the promise
+   * rejects.
+   */
   examine(): Promise<Examination> {
     if (this.#last !== undefined && this.#clock() - this.#lastAtMs < FRESH_MS) {
       return Promise.resolve(this.#last);
@@ -53,7 +59,7 @@ export class Doctor {
   }
 
   async #examine(): Promise<Examination> {
-    // Loaded with the first examination, because most services never run one.
+    // The checks are loaded with the first examination, because most services never run an examination.
     const { CHECKS } = await import('./checks.ts');
     const examination = await examine(await this.#subject(), CHECKS, { signal: this.#stopping.signal });
     this.#last = examination;
@@ -71,14 +77,14 @@ export function doctorOfNode(input: {
 }): Doctor {
   const { settings, doubts, store, node } = input;
   return new Doctor(async () => {
-    // Other checks report why the database cannot be reached.
+    // If the database cannot be reached, other checks report the reason.
     const schema = await readSchema(settings.databaseUrl).catch(() => undefined);
     return {
       settings,
       mistakes: [],
       doubts,
       database: { ...NONE, store, schema },
-      // A node does not know whether other nodes are running.
+      // On PostgreSQL, a node does not know whether other nodes are running.
       isServed: isPostgres(settings.databaseUrl) ? null : true,
       node: node(),
       online: null,
@@ -89,9 +95,9 @@ export function doctorOfNode(input: {
 }
 
 /**
- * @param input.settings the settings, or if they are invalid, the mistakes, which become a finding
+ * @param input.settings the settings; if they are invalid, their mistakes, which become a finding
  * @param input.doubts sentences about probable mistakes in the settings
- * @param input.online URLs to request; null: no request may be sent
+ * @param input.online the URLs to request; null if no request may be sent
  */
 export async function examineInstallation(
   input: {
@@ -119,25 +125,25 @@ async function subjectOf({
   if ('mistakes' in settings) {
     return { ...common, settings: undefined, mistakes: settings.mistakes, database: NONE, isServed: null };
   }
-  // Checked before this process opens the database itself.
+  // This is determined before this process opens the database itself.
   const served = await isServed(settings);
   return { ...common, settings, mistakes: [], isServed: served, database: await openDatabase(settings) };
 }
 
-/** Opens the database. Does not throw: an error becomes `mistake`. The caller must close the store. */
+/** Opens the database. Errors are returned as `mistake`, not thrown. The caller must close the store. */
 async function openDatabase(settings: ExaminedSettings): Promise<ExaminedDatabase> {
   const { databaseUrl } = settings;
   let schema: ExaminedDatabase['schema'];
   try {
-    // Throws for a file that this user may not access, which would otherwise look missing.
+    // Throws if this user may not access the file. Otherwise, such a file would look missing.
     if (!isPostgres(databaseUrl)) statSync(databaseUrl.slice('sqlite:'.length), { throwIfNoEntry: false });
     schema = await readSchema(databaseUrl);
     if (schema.found === 0) {
       return { ...NONE, schema, without: 'There is no database yet. The first start creates it' };
     }
-    // Opening a database with an older schema would migrate it.
+    // The database is not opened, because opening a database with an older schema would migrate it.
     if (schema.found !== schema.newest) {
-      return { ...NONE, schema, without: 'The schema has another version than this flowhook needs' };
+      return { ...NONE, schema, without: 'The schema is not at the version that this flowhook needs' };
     }
     const store = await openStore(databaseUrl, {
       publicUrl: () => '',
@@ -151,8 +157,11 @@ async function openDatabase(settings: ExaminedSettings): Promise<ExaminedDatabas
   }
 }
 
-/** Whether a server is running on the database; null if unknown: on PostgreSQL it may run on any machine. */
+/**
+ * Whether a server is running on the database. On PostgreSQL the result is null (unknown), because the server may run
+ * on any machine.
+ */
 async function isServed({ databaseUrl }: ExaminedSettings): Promise<boolean | null> {
-  // Another check reports a directory that cannot be read.
+  // If the directory cannot be read, another check reports it.
   return isPostgres(databaseUrl) ? null : isOwned(databaseUrl).catch(() => null);
 }

@@ -1,4 +1,4 @@
-/** Files: who can access data and secrets, and whether workflow files are valid and applied. */
+/** Checks of files: who can access data and secrets, and whether workflow files are valid and applied. */
 import { constants, existsSync } from 'node:fs';
 import { access, readdir, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
@@ -14,7 +14,7 @@ import { keyFile } from '../teams/encryption-key.ts';
 import { type Check, error, ofSettings, ok, type Result, warning } from './check.ts';
 
 const OPEN_TO_OTHERS = 0o077;
-/** Docker and Kubernetes mount secrets here, readable only within the container. */
+/** Docker and Kubernetes mount secrets in these directories. The secrets are readable only within the container. */
 const CONTAINER_SECRETS = ['/run/secrets/', '/var/run/secrets/'];
 const ROOT = 0;
 
@@ -35,9 +35,9 @@ export const dataDirectory: Check = ofSettings('files', 'data-directory', async 
   const own = process.getuid?.() ?? uid;
   if (uid !== own && own !== ROOT) {
     return warning({
-      what: `${path} belongs to user ${uid}, but this is user ${own}`,
-      why: 'The owner can remove the directory, and each user may be unable to read files of the other',
-      fix: 'Run doctor as the service user, or chown the directory to it',
+      what: `${path} belongs to user ${uid}, but this command runs as user ${own}`,
+      why: "The owner can remove the directory, and the two users may be unable to read each other's files",
+      fix: 'Run doctor as the service user, or chown the directory to the service user',
     });
   }
   const strangers = await filesOfOthers(path, uid);
@@ -70,7 +70,8 @@ export const secretFiles: Check = ofSettings('files', 'secret-files', async (set
   const places = [
     ...(settings.encryptionKey === undefined ? [keyFile(settings)] : []),
     ...ofTeams,
-    // A secret of a team may also end in _FILE. Its value is not a path, and must not be shown.
+    // The name of a team's secret may also end in _FILE. The value of such a variable is not a path, and must not be
+    // shown.
     ...[...settings.environment]
       .filter(([name, value]) => /^FLOWHOOK_(?!SECRET__).+_FILE$/.test(name) && value !== '')
       .map(([, path]) => resolve(path)),
@@ -108,7 +109,7 @@ export const secretFiles: Check = ofSettings('files', 'secret-files', async (set
   );
 });
 
-/** The files in the directory with the secrets of teams. */
+/** Returns the files in the directory with the secrets of teams. */
 async function secretsIn({ workflowsDirectory }: { workflowsDirectory: string }): Promise<string[]> {
   const folder = join(dirname(resolve(workflowsDirectory)), 'secrets');
   return (await readdir(folder).catch(() => [])).map((name) => join(folder, name));
@@ -116,7 +117,7 @@ async function secretsIn({ workflowsDirectory }: { workflowsDirectory: string })
 
 type Looked = { failed: string } | { failed: undefined; mode: number; uid: number };
 
-/** Returns undefined if the file does not exist. */
+/** Returns the mode and the owner of a file; undefined if the file does not exist. */
 async function look(path: string): Promise<Looked | undefined> {
   try {
     const { mode, uid } = await stat(path);
@@ -164,7 +165,7 @@ export const runAs: Check = ofSettings('files', 'run-as', async (settings) => {
   });
 });
 
-/** Longer than the default, because changed modules are imported to read their settings. */
+/** The timeout is longer than the default, because changed modules are imported to read their settings. */
 const LIMIT_MS = 30_000;
 
 export const workflowFiles: Check = {
@@ -175,7 +176,7 @@ export const workflowFiles: Check = {
       return error({
         what: `The workflows directory ${directory} does not exist`,
         why: 'The service does not start without a directory that was set explicitly',
-        fix: 'Create the directory, or set FLOWHOOK_WORKFLOWS to another one',
+        fix: 'Create the directory, or set FLOWHOOK_WORKFLOWS to another directory',
       });
     }
     const { store } = subject.database;

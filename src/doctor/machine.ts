@@ -1,4 +1,4 @@
-/** The machine: versions, memory, the clock, free space and the kind of file system. */
+/** Checks of the machine: versions, memory, the clock, free space and the kind of file system. */
 import { existsSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import { tmpdir, totalmem } from 'node:os';
@@ -9,9 +9,9 @@ import { isPostgres } from '../store/database-url.ts';
 import { everyRow } from '../store/page.ts';
 import { type Check, error, ofSettings, ofStore, ok, type Result, skipped, warning } from './check.ts';
 
-/** The memory of the service with its threads, under load. */
+/** The memory that the service and its threads use under load. */
 const SERVICE_BYTES = 300_000_000;
-/** Smaller differences between clocks may come from the duration of the query, and do no harm. */
+/** Smaller differences between the clocks may come from the duration of the query, and do no harm. */
 const CLOCK_MS = 2_000;
 
 export const versions: Check = {
@@ -32,7 +32,7 @@ export const memory: Check = ofStore('machine', 'memory', async (store, settings
     .sort((a, b) => b - a)
     .slice(0, settings.maxRunningJobs)
     .reduce((sum, one) => sum + one, 0);
-  // Zero, or more than the total, if there is no limit.
+  // If there is no limit, `constrainedMemory` returns zero, or more than the total memory.
   const given = process.constrainedMemory();
   const limitBytes = given > 0 ? Math.min(given, totalmem()) : totalmem();
   return memoryResult({ runsBytes, limitBytes, isLimited: limitBytes < totalmem() });
@@ -60,14 +60,14 @@ export const clock: Check = ofStore('machine', 'clock', (store, settings, subjec
     return ok(`The clocks of this machine and the database agree (${toIso(store.now())})`);
   const away = durationWords(Math.abs(aheadMs));
   return warning({
-    what: `This machine's clock is ${away} ${aheadMs > 0 ? 'ahead of' : 'behind'} the database's`,
+    what: `This machine's clock is ${away} ${aheadMs > 0 ? 'ahead of' : 'behind'} the clock of the database`,
     why: "Jobs and deliveries use the database's clock; logs and certificates use this machine's",
     fix: 'Synchronize both clocks with NTP (chrony, systemd-timesyncd)',
   });
 });
 
 const LITTLE_BYTES = 1_000_000_000;
-/** With less space, the write-ahead log and cached response bodies may not fit. */
+/** If less space than this is free, the write-ahead log and cached response bodies may not fit. */
 const NO_BYTES = 100_000_000;
 const FEW_FILES = 1_000;
 
@@ -91,7 +91,8 @@ export const rooms: readonly Check[] = [
     if (isPostgres(settings.databaseUrl))
       return skipped('Not checked', 'PostgreSQL has its own backup tools');
     const { store } = subject.database;
-    // A backup is a copy without the space of deleted data, so it is not larger.
+    // A backup is a copy of the database without the space of deleted data, so a backup is not larger than the
+    // database.
     const needed = settings.backupEveryMs === null ? 0 : (await store?.status.database())?.bytes;
     return room({ noun: 'backups', path: settings.backupDirectory, needed: needed ?? 0 });
   }),
@@ -105,7 +106,7 @@ async function room(place: { noun: string; path: string; needed: number }): Prom
   return roomResult({ ...place, freeBytes: bavail * bsize, freeFiles: files > 0 ? ffree : null });
 }
 
-/** @param found.freeFiles the number of free inodes; null for file systems without a fixed number */
+/** @param found.freeFiles the number of free inodes; null if the file system has no fixed number of inodes */
 export function roomResult(found: {
   noun: string;
   path: string;
@@ -171,7 +172,7 @@ export function fileSystemResult(type: number, path: string): Result {
   return ok(`The data directory ${path} appears to be on a local disk`);
 }
 
-/** The nearest existing directory. A new directory below it will be on the same disk. */
+/** Returns the nearest existing directory. A directory created below it will be on the same disk. */
 export function existing(path: string): string {
   let found = path;
   while (!existsSync(found) && dirname(found) !== found) found = dirname(found);

@@ -1,4 +1,4 @@
-/** The network: outgoing requests, sent like deliveries, the certificate, and the port. */
+/** Checks of the network: outgoing requests (sent like deliveries), the certificate and the port. */
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
@@ -64,7 +64,9 @@ export const outbound: Check = {
 };
 
 const DAY_MS = 24 * 3_600_000;
-/** Automatic renewal usually happens 30 days before expiry. */
+/**
+ * A certificate is reported when it expires within this time. Automatic renewal usually happens 30 days before expiry.
+ */
 const SOON_MS = 21 * DAY_MS;
 
 export const certificate: Check = ofSettings('network', 'certificate', async (settings, { clock }) => {
@@ -85,7 +87,7 @@ export const certificate: Check = ofSettings('network', 'certificate', async (se
   return certificateResult(found, publicUrl && hostOf(publicUrl), clock());
 });
 
-/** @param host the host that the certificate must be valid for, if known */
+/** @param host the host for which the certificate must be valid; undefined if unknown */
 function certificateResult(found: X509Certificate, host: string | undefined, now: number): Result {
   const names = found.subjectAltName ?? found.subject;
   if (host !== undefined && !isFor(found, host)) {
@@ -138,7 +140,7 @@ export const port: Check = ofSettings('network', 'port', async (settings, { node
   });
 });
 
-/** The code of the error, or undefined when listening works. */
+/** Tries to listen on the port. Returns the code of the error; undefined when listening works. */
 async function tryToListen(host: string, number: number): Promise<string | undefined> {
   const server = createServer();
   try {
@@ -166,18 +168,18 @@ async function takenBy(settings: ExaminedSettings, place: string, isServed: bool
 }
 
 /**
- * The result for a port in use by a program that does not identify itself as a flowhook server.
+ * Returns the result for a port that is used by a program that does not identify itself as a Flowhook server.
  *
  * @param found.isServed whether a server is using the data directory
- * @param found.isSilent whether the program accepted the request and did not respond
+ * @param found.isSilent whether the program accepted the request but did not respond
  */
 export function takenResult(found: { place: string; isServed: boolean; isSilent: boolean }): Result {
   const { place, isServed, isSilent } = found;
   if (isServed && isSilent) {
     return error({
       what: `${place}: a program is listening, but did not respond within ${READY_MS / 1_000} s`,
-      why: 'It is probably the server that uses the data directory, and hangs, is suspended or is overloaded',
-      fix: 'Check its log and the load of this machine. If it still does not respond, kill and restart it: no acknowledged data is lost',
+      why: 'The program is probably the server that uses the data directory, and it hangs, is suspended or is overloaded',
+      fix: 'Check the log of the server and the load of this machine. If the server still does not respond, kill and restart it: no acknowledged data is lost',
     });
   }
   return error({
@@ -189,7 +191,10 @@ export function takenResult(found: { place: string; isServed: boolean; isSilent:
   });
 }
 
-/** The response of a flowhook server to `/readyz`; `silent` without a response in time; undefined for another program. */
+/**
+ * Returns the response of a Flowhook server to `/readyz`; `silent` if there was no response in time; undefined for any
+ * other program.
+ */
 async function askReady(
   settings: ExaminedSettings,
 ): Promise<{ status: number; says: string } | 'silent' | undefined> {
@@ -202,7 +207,7 @@ async function askReady(
   try {
     const { statusCode, headers, body } = await request(`${url}/readyz`, { signal, dispatcher });
     const says = (await body.json()) as { error?: unknown };
-    // Every response of flowhook has a request id, and every error has a code.
+    // Every response of Flowhook has a request id, and every error response has an error code.
     const isOurs = headers['x-request-id'] !== undefined && (statusCode === 200 || 'x-error-code' in headers);
     return isOurs ? { status: statusCode, says: String(says.error ?? headers['x-error-code']) } : undefined;
   } catch {

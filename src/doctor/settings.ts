@@ -1,4 +1,4 @@
-/** Settings: whether they are valid, and whether they expose more than intended. */
+/** Checks of the settings: whether they are valid, and whether they expose more than intended. */
 import { hostOf, isLoopbackHost } from '../net/host.ts';
 import { type Check, type ExaminedSettings, error, ofSettings, ok, type Result, warning } from './check.ts';
 
@@ -9,7 +9,7 @@ export const settings: Check = {
     if (settings === undefined) {
       return error({
         what: `Invalid settings: ${mistakes.join('; ')}`,
-        why: 'The service does not start with them',
+        why: 'The service does not start with invalid settings',
         fix: 'Correct the settings, and check them with `flowhook config check`',
       });
     }
@@ -21,7 +21,7 @@ export const settings: Check = {
       });
     }
     const given = settings.settings.filter(({ origin }) => origin !== 'default').length;
-    return ok(`${given} of ${settings.settings.length} settings are set; the others have their defaults`);
+    return ok(`${given} of ${settings.settings.length} settings are set; the others have default values`);
   },
 };
 

@@ -1,4 +1,4 @@
-/** Jobs, schedules, webhooks and deliveries that fail repeatedly, are overdue, or are stuck. */
+/** Checks for jobs, schedules, webhooks and deliveries that fail repeatedly, are overdue or are stuck. */
 import { canonicalEvents, nearestEvent } from '../model/event.ts';
 import type { Webhook } from '../model/webhook.ts';
 import type { Workflow } from '../model/workflow.ts';
@@ -9,12 +9,12 @@ import type { Store } from '../store/store.ts';
 import { type Check, ofStore, ok, type Result, skipped, warning } from './check.ts';
 
 const MINUTE_MS = 60_000;
-/** The number of consecutive failed runs that is reported. */
+/** A workflow is reported after this many consecutive failed runs. */
 const RUNS = 3;
 const LATE_MS = 5 * MINUTE_MS;
 const WAITING_MS = 15 * MINUTE_MS;
 const MAX_LATE = 1_000;
-/** The maximum number of waiting jobs that are examined per team. */
+/** The maximum number of waiting jobs per team that are examined. */
 const EXAMINED_JOBS = 100;
 
 /** Each team with its workflows. */
@@ -89,7 +89,7 @@ export const waitingJobs: Check = ofStore('work', 'jobs', async (store, _setting
   });
 });
 
-/** Workflows whose queued jobs wait only for a free slot. */
+/** Returns the workflows whose queued jobs wait only for a free slot. */
 async function stuckJobs(store: Store): Promise<string[]> {
   const stuck: string[] = [];
   const until = store.now() - WAITING_MS;
@@ -97,7 +97,7 @@ async function stuckJobs(store: Store): Promise<string[]> {
     const waiting = await store.jobs.list({ teamId, states: ['queued'], until, limit: EXAMINED_JOBS });
     if (waiting.length === 0) continue;
     const paused = new Set(workflows.filter(({ pausedAt }) => pausedAt !== null).map(({ id }) => id));
-    // With `overlap: buffer` a job may wait behind a running one of its workflow.
+    // With `overlap: buffer`, a queued job may be waiting for a running job of the same workflow.
     const others = await store.jobs.list({ teamId, states: ['running', 'retrying'], limit: EXAMINED_JOBS });
     const busy = new Set(others.map(({ workflowId }) => workflowId));
     for (const { workflowId } of waiting) {
@@ -108,7 +108,7 @@ async function stuckJobs(store: Store): Promise<string[]> {
 }
 
 const HOUR_MS = 3_600_000;
-/** At this age a delivery has had four attempts. */
+/** A delivery that is this old has had four attempts. */
 const LONG_MS = HOUR_MS;
 /** The maximum number of webhooks and deliveries that are examined. */
 const MOST = 10_000;
@@ -125,7 +125,7 @@ export function webhooksResult(
   const failing = all.filter(
     ({ state, failingSince }) => state === 'active' && failingSince !== null && now - failingSince >= HOUR_MS,
   );
-  // A webhook that did not fail when it was paused was paused intentionally.
+  // A paused webhook that did not fail before the pause was paused intentionally.
   const paused = all.filter(({ state, failingSince }) => state === 'paused' && failingSince !== null);
   const words = [
     ...failing.map(
@@ -149,7 +149,7 @@ export const webhookEvents: Check = ofStore('work', 'webhook-events', async (sto
 
 export function webhookEventsResult(all: readonly Pick<Webhook, 'id' | 'events'>[]): Result {
   const words = all.flatMap(({ id, events }) => {
-    // Leaves out the unknown name, which is data of the team.
+    // The unknown name of the event is left out, because it is data of the team.
     const unknown = canonicalEvents(events).unknown;
     const meant = unknown.flatMap((name) => nearestEvent(name) ?? []);
     const advice = meant.length === 0 ? '' : ` (probably ${listed(meant)})`;

@@ -64,13 +64,13 @@ for (const { what, args, asks, unchanged } of [
       assert.match(ended.stderr, sentence);
     };
     for (const input of ['n\n', '\n', '']) {
-      refused(await answer(args(), input), /Continue\? \[y\/N\] \n?flowhook: Not confirmed, so .*\n$/);
+      refused(await answer(args(), input), /Continue\? \[y\/N\] \n?flowhook: You did not confirm, so .*\n$/);
     }
     // A line from a pipe is not a reply, even if it is `y`: it may be the next line of a shell loop.
     for (const input of ['', 'y\n']) {
       refused(
         await runCommand(args(), { ...place, input }),
-        /no terminal for the question, .*\. Confirm with --yes\n$/,
+        /Standard input is not a terminal, .*\. Confirm with --yes\n$/,
       );
     }
     assert.ok(await unchanged());

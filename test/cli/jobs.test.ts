@@ -249,7 +249,7 @@ test('every mistake has an exit code, and the error suggests a correction', asyn
   const typo = `${ran.id.slice(0, -1)}${ran.id.endsWith('0') ? '1' : '0'}`;
   const cases: [args: string[], code: number, sentence: RegExp][] = [
     [['run', 'peple'], 3, /No workflow "peple" found. Did you mean "people"\?/],
-    [['run', 'zzz'], 3, /There are: broken, held, people, pushed, slow\. .*flowhook apply/],
+    [['run', 'zzz'], 3, /Choose one of: broken, held, people, pushed, slow\. .*flowhook apply/],
     [['run', 'pushed'], 2, /receives its records by push/],
     [['run', 'people', '--team', 'defalt'], 3, /No team "defalt" found. Did you mean "default"\?/],
     [['jobs', 'show', typo], 3, new RegExp(`No job "${typo}" found. Did you mean ${ran.id}\\?`)],

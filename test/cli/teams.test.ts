@@ -27,7 +27,7 @@ test('a team is exported and deleted, and other teams are not changed', async (t
   assert.equal(asked.code, 2);
   assert.match(
     asked.stderr,
-    /1 workflow, 1 webhook, 1 key\. There is no terminal for the question, so nothing was deleted\. Confirm with --yes\n$/,
+    /1 workflow, 1 webhook, 1 key\. Standard input is not a terminal, so this command cannot ask for confirmation, and nothing was deleted\. Confirm with --yes\n$/,
   );
   const unknown = await run('teams', 'delete', 'acne', '--yes');
   assert.deepEqual([unknown.code, /Did you mean "acme"\?/.test(unknown.stderr)], [3, true]);
@@ -37,7 +37,7 @@ test('a team is exported and deleted, and other teams are not changed', async (t
     runCommand(args, { directory, environment, input, terminal: { columns: 100 } });
   const mistyped = await typed('acne\n');
   assert.equal(mistyped.code, 2);
-  assert.match(mistyped.stderr, /Type acme to continue: .*Not confirmed, so nothing was deleted/s);
+  assert.match(mistyped.stderr, /Type acme to continue: .*You did not confirm, so nothing was deleted/s);
   const deleted = await typed('acme\n');
   assert.equal(deleted.code, 0, deleted.stderr);
   assert.equal((JSON.parse(deleted.stdout) as { exported: string }).exported, 'kept');

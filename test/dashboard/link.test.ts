@@ -100,7 +100,7 @@ test('flowhook dashboard names a missing team or key', async (t) => {
   const revoked = await keyOf(service, ['read'], 'acme');
   await service.store.keys.revoke({ id: revoked });
   for (const [args, sentence] of [
-    [['--team', 'ghost'], /No team "ghost" found\. There are: default, acme/],
+    [['--team', 'ghost'], /No team "ghost" found\. Choose one of: default, acme/],
     [['--team', 'acme'], /no usable key\. Create one with `flowhook keys create --team acme --scopes admin`/],
     [['--key-id', revoked], /No usable key "key_\w+" found\. .*`flowhook keys list`/],
     [['--key-id', 'key_x', '--team', 'default'], /No usable key "key_x" found in team "default"/],

@@ -157,7 +157,7 @@ test('every error says what is wrong, with its exit code', async (t) => {
     [
       ['import', 'a.json', '--workflow', 'people', '--team', 'no'],
       3,
-      /No team "no" found. There are: default, other/,
+      /No team "no" found. Choose one of: default, other/,
     ],
     [
       ['import', 'a.json', '--workflow', 'people', '--mode', 'x'],

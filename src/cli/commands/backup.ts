@@ -183,7 +183,7 @@ async function list(directory: string | undefined, options: Options): Promise<vo
   if (found.length === 0) say(`There are no backups in ${places.join(' and ')}`);
 }
 
-/** The file of the database. @throws UsageError on PostgreSQL */
+/** Returns the path of the SQLite database file. @throws UsageError on PostgreSQL */
 function sqliteFile(config: Config): string {
   const file = databaseFile(config);
   if (file === undefined) throw new UsageError(POSTGRES_BACKUPS);
@@ -208,8 +208,8 @@ function rejectOtherKey(needed: string | null, config: Config): void {
   const here = keyFingerprint(config);
   if (needed === null || here === undefined || here === needed) return;
   throw new ConflictError(
-    `The backup needs the encryption key with fingerprint ${needed}, but the key here has fingerprint ${here}. ` +
-      `Nothing was changed. Set FLOWHOOK_ENCRYPTION_KEY to the other key, or replace ${keyFile(config)} with it`,
+    `The backup needs the encryption key with fingerprint ${needed}, but the key of this installation has fingerprint ${here}. ` +
+      `Nothing was changed. Set FLOWHOOK_ENCRYPTION_KEY to the key of the backup, or replace ${keyFile(config)} with that key`,
   );
 }
 
@@ -232,7 +232,10 @@ function reportMistakes(what: string, mistakes: readonly string[]): void {
   process.exitCode = 1;
 }
 
-/** Writes the result to the manifest, for `backup list`. If that fails, the verification still succeeds. */
+/**
+ * Writes the result of a verification to the manifest, which `backup list` reads. If writing fails, the verification
+ * still succeeds.
+ */
 function noteVerified(file: string, isWhole: boolean): void {
   const manifest = readManifest(file);
   if (manifest === undefined) return;
@@ -243,7 +246,10 @@ function noteVerified(file: string, isWhole: boolean): void {
   }
 }
 
-/** A progress bar while the file is written, then a live line, because the duration of the verification is unknown. */
+/**
+ * Shows a progress bar while the backup is written, then a live line, because the duration of the verification is
+ * unknown.
+ */
 class Progress {
   readonly #clock = () => performance.now();
   readonly #line = createLiveLine(screen, this.#clock);

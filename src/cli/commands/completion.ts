@@ -5,7 +5,7 @@ import { type Options, oneOf } from '../options.ts';
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 
-/** @param program must already have every command */
+/** @param program must already contain every other command */
 export function addCompletion(program: Command): void {
   program
     .command('completion')
@@ -68,7 +68,7 @@ function sentence(text: string): string {
   return text.split('\n')[0] ?? '';
 }
 
-/** The completions of a value: some words, or files. */
+/** The values that shell completion offers: either a list of words, or the names of files. */
 export type Words = 'files' | readonly string[];
 
 interface Named {
@@ -78,10 +78,10 @@ interface Named {
 
 /** A command with its subcommands, flags and argument. */
 export interface Place {
-  /** With slashes: `jobs/list`. '' is the program itself. */
+  /** The names of the command, joined by slashes: `jobs/list`. The path '' is the program itself. */
   path: string;
   commands: readonly Named[];
-  /** `value` is missing for flags that take none. */
+  /** `value` is missing for flags that take no value. */
   flags: readonly (Named & { value?: Words })[];
   argument: Words;
 }
@@ -190,12 +190,14 @@ function fishWords(words: Words, files: string, others: string): string {
   return ` ${others}${words.length === 0 ? '' : ` -a ${quoted(words.join(' '))}`}`;
 }
 
-/** The paths of all commands. Any other word is an argument. */
+/** Returns the paths of all commands. The completion script treats any other word as an argument. */
 function paths(places: readonly Place[]): string {
   return places.flatMap(({ path }) => (path === '' ? [] : [`${path}/`])).join(' ');
 }
 
-/** The shell cases that complete the value of a flag. Flags with the same values share a case. */
+/**
+ * Returns the branches of a shell `case` that complete the values of flags. Flags with the same values share a branch.
+ */
 function valueCases(places: readonly Place[], action: (words: Words) => string): string {
   const cases = new Map<string, string[]>();
   for (const { path, flags } of places) {
@@ -208,7 +210,7 @@ function valueCases(places: readonly Place[], action: (words: Words) => string):
   return [...cases].map(([act, names]) => `    ${names.join('|')}) ${act} ;;`).join('\n');
 }
 
-/** Quoted as one word for a shell. */
+/** Quotes the text as a single word for a shell. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -157,7 +157,7 @@ async function importFile(target: Target, path: string, options: Options): Promi
   const { mode, ...form } = fileFrom(path, options);
   const total = path === '-' ? undefined : await sizeOf(path);
   const bar = createProgressBar({ screen, total, noun: 'kB read', clock: () => performance.now() });
-  // On a signal the job of the import fails immediately. Otherwise it would fail only when its lease expires.
+  // A signal makes the job of the import fail immediately. Otherwise, the job would fail only when its lease expires.
   const interrupted = untilInterrupted({
     reason: new InterruptedError('Interrupted. The published records were not changed'),
   });
@@ -165,7 +165,8 @@ async function importFile(target: Target, path: string, options: Options): Promi
   try {
     await onWorkflow(target, String(options.workflow), async ({ client }, id) => {
       const input: Readable = path === '-' ? process.stdin : createReadStream(path);
-      // The error from reading the file. It is reported instead of the receiver's error about an incomplete body.
+      // The error from reading the file is reported instead of the receiver's error, which says only that the body is
+      // incomplete.
       let unreadable: Error | undefined;
       input.on('error', (error) => {
         unreadable = error;
@@ -213,7 +214,7 @@ async function sizeOf(path: string): Promise<number> {
   return found.size;
 }
 
-/** The headers and the mode of the request for a file. @throws UsageError */
+/** Derives the headers and the mode of the import request from the file name and the flags. @throws UsageError */
 function fileFrom(path: string, { format: named, mode }: Options) {
   const endings = path.toLowerCase().split('.').slice(1);
   const contentEncoding = COMPRESSED[endings.at(-1) ?? ''];

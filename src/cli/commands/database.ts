@@ -76,11 +76,11 @@ async function copy(options: Options): Promise<void> {
   ]);
 }
 
-/** The URLs of two different databases, checked. */
+/** Returns the URLs of the source and the target of a copy, after checking both databases. */
 async function endsFrom(options: Options): Promise<{ from: string; to: string }> {
   if (options.from === undefined && options.to === undefined) {
     throw new UsageError(
-      'Name a database with --from or --to. The default for the other is FLOWHOOK_DATABASE',
+      'Name at least one database with --from or --to. If only one of the flags is set, the other database is FLOWHOOK_DATABASE',
     );
   }
   const other = configOf(options).databaseUrl;
@@ -100,7 +100,7 @@ async function endsFrom(options: Options): Promise<{ from: string; to: string }>
   }
   if (fromFile !== undefined && toFile !== undefined && dirname(fromFile) === dirname(toFile)) {
     throw new UsageError(
-      'Both files are in the same directory, but each database needs its own. Choose another directory',
+      'Both databases are in the same directory, but each database needs its own directory. Choose another directory for one of them',
     );
   }
   await rejectOtherSchema('--from', from, false);
@@ -112,11 +112,11 @@ async function rejectOtherSchema(flag: string, url: string, mayBeEmpty: boolean)
   const { found, newest } = await readSchema(url);
   if (found === newest || (found === 0 && mayBeEmpty)) return;
   if (found === 0)
-    throw new NotFoundError(`The database of ${flag} has no tables, so there is nothing to copy`);
+    throw new NotFoundError(`The database in ${flag} has no tables, so there is nothing to copy`);
   throw new InUseError(
     found > newest
-      ? `The schema of ${flag} is at version ${found}, but this flowhook supports versions up to ${newest}. Use the newer flowhook`
-      : `The schema of ${flag} is at version ${found}, but this flowhook copies version ${newest}. Set FLOWHOOK_DATABASE to ` +
+      ? `The schema of the database in ${flag} is at version ${found}, but this flowhook supports versions up to ${newest}. Use a newer flowhook`
+      : `The schema of the database in ${flag} is at version ${found}, but this flowhook copies only version ${newest}. Set FLOWHOOK_DATABASE to ` +
           'that database and run `flowhook migrate up` first',
   );
 }
@@ -125,7 +125,7 @@ function fileOf(url: string): string | undefined {
   return url.startsWith('sqlite:') ? url.slice('sqlite:'.length) : undefined;
 }
 
-/** One progress bar while rows are copied, another while they are compared. */
+/** Shows one progress bar while rows are copied, and a second progress bar while the copied rows are compared. */
 class Bars {
   #bar: ProgressBar | undefined;
   #doing: string | undefined;

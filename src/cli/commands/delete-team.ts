@@ -23,9 +23,9 @@ import type { Options } from '../options.ts';
 import { findTeams } from '../target.ts';
 import { addYes, confirm, print, say, screen } from '../terminal.ts';
 
-/** The maximum number of rows that a transaction deletes. */
+/** The maximum number of rows that a single transaction deletes. */
 const ROWS_AT_ONCE = 500;
-/** How long canceled runs may take to end. After that their jobs are deleted, which also ends the runs. */
+/** Canceled runs have this long to end. Then their jobs are deleted, which also ends the runs. */
 const END_MS = 15_000;
 const LOOK_MS = 100;
 const CANCELED_BY = 'The team was deleted at the command line';
@@ -96,7 +96,7 @@ function rejectRunning(slug: string, ids: readonly string[]): void {
   if (ids.length === 0) return;
   throw new ConflictError(
     `Nothing was deleted, because ${countWords(ids.length, 'job')} of "${slug}" ${ids.length === 1 ? 'is' : 'are'} ` +
-      `running: ${listed(ids)}. Wait for the end, or use --force to cancel and delete`,
+      `running: ${listed(ids)}. Wait until no job is running, or use --force to cancel the running jobs and delete the team`,
   );
 }
 
@@ -107,7 +107,7 @@ async function holdings(store: Store, teamId: string): Promise<string> {
   );
 }
 
-/** Cancels jobs. If a server is running, waits until it has ended them. */
+/** Cancels the jobs. If a server is running, waits until the server has ended them. */
 async function cancel(
   store: Store,
   { teamId, ids, owned }: { teamId: string; ids: readonly string[]; owned: boolean },
@@ -123,7 +123,10 @@ async function cancel(
   }
 }
 
-/** Deletes in steps, and pauses after each step for as long as it took, so that others can use the database. */
+/**
+ * Deletes the rows of a team in steps. Pauses after each step for as long as the step took, so that other programs can
+ * use the database.
+ */
 async function deleteRows(store: Store, teamId: string): Promise<void> {
   const line = createLiveLine(screen, () => performance.now());
   try {
@@ -139,7 +142,7 @@ async function deleteRows(store: Store, teamId: string): Promise<void> {
   }
 }
 
-/** Removes copies of the rows from the write-ahead log and the response cache. */
+/** Removes copies of the deleted rows from the write-ahead log and the response cache. */
 async function leaveNoTraces(store: Store, config: Config): Promise<void> {
   await rm(join(config.dataDirectory, 'representations'), { recursive: true, force: true });
   const { logEmptied } = await store.erasure.scrub({ traces: [], rewriteBytes: 0 });
@@ -158,8 +161,9 @@ function stamp(nowMs: number): string {
 const EVENTS_AT_ONCE = 250;
 
 /**
- * Writes `team.json`, `workflows/<id>.json` (definitions), `data/<id>.ndjson` (the newest records), `webhooks.json`
- * (without secrets and header values) and `events.ndjson` into a new directory that only its owner can read.
+ * Writes the data of a team into a new directory that only its owner can read: `team.json`, `workflows/<id>.json`
+ * (definitions), `data/<id>.ndjson` (the newest records), `webhooks.json` (without secrets and header values) and
+ * `events.ndjson`.
  *
  * @throws UsageError when the directory already exists
  */
@@ -205,7 +209,10 @@ async function* recordsOf(store: Store, place: WorkflowRef): AsyncGenerator<Uint
   );
 }
 
-/** The records of an archived workflow that no run has removed. An archived workflow has no readable version. */
+/**
+ * Yields the current records of an archived workflow. Because an archived workflow has no readable version, this
+ * function scans all its records and skips those that a run has removed.
+ */
 async function* archivedOf(store: Store, place: WorkflowRef): AsyncGenerator<Uint8Array> {
   for (let after: string | null = null; ; ) {
     // Every text contains the empty string.

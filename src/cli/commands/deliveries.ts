@@ -34,7 +34,7 @@ import { dateWords } from '../times.ts';
 const STATES = `of ${DELIVERY_STATES.join(', ')}`;
 const DEFAULT_DELIVERIES = 20;
 const MAX_DELIVERIES = 1_000;
-/** Longer than the maximum duration of an attempt. */
+/** The command waits for an attempt for longer than an attempt can take. */
 const WAIT_MS = 40_000;
 
 export function addDeliveries(webhooks: Command): void {
@@ -206,7 +206,7 @@ async function replaySince(target: Target, name: string, options: Options): Prom
   await onWebhook(target, name, async ({ client }, webhookId) => {
     const plan = await client.webhooks.planReplay(webhookId, selection);
     if (!(await confirmReplay(options, plan, await client.webhooks.get(webhookId)))) return;
-    // `plan.until` leaves out deliveries created after the plan that the user has confirmed.
+    // `plan.until` excludes deliveries that were created after the plan that the user confirmed.
     const replay = await client.webhooks.replaySince(webhookId, { ...selection, until: plan.until });
     if (options.wait === true && !target.local?.owned) {
       return printOutcome(await followReplay(client, replay, target.lookMs), options);
@@ -218,9 +218,10 @@ async function replaySince(target: Target, name: string, options: Options): Prom
 }
 
 /**
- * Waits for the next attempt and prints its outcome. Exit code: 0 delivered, 1 not delivered, 7 no attempt in time.
+ * Waits for the next attempt and prints its outcome. Exit code: 0 if the event was delivered, 1 if it was not
+ * delivered, 7 if there was no attempt in time.
  *
- * @param after the number of attempts before
+ * @param after the number of attempts that were made before the wait
  */
 async function waitForAttempt(
   client: Flowhook,
@@ -254,14 +255,14 @@ async function waitForAttempt(
   }
 }
 
-/** Warns if no server is running, because nothing is sent then. */
+/** Warns if no server is running, because nothing is sent without a server. */
 function warnWithoutServer({ local }: Target): void {
   if (!local?.owned) return;
   say('No server is running on this database. Events are sent after you start one with `flowhook serve`');
   process.exitCode = 6;
 }
 
-/** The filter of a list. @throws UsageError */
+/** Reads the filter for a list of deliveries from the flags. @throws UsageError */
 function filterFrom({ state, since, until, limit }: Options) {
   return {
     limit: wholeNumber('--limit', limit ?? DEFAULT_DELIVERIES, 1, MAX_DELIVERIES),
@@ -271,7 +272,10 @@ function filterFrom({ state, since, until, limit }: Options) {
   };
 }
 
-/** The deliveries to replay: by default all that have not arrived, up to now. @throws UsageError */
+/**
+ * Selects the deliveries to replay. By default, it selects all deliveries up to now that have not arrived. @throws
+ * UsageError
+ */
 function rangeFrom(options: Options): { states: DeliveryState[]; since: Date; until?: Date } {
   const since = dateFrom('--since', options.since) as Date;
   const until = dateFrom('--until', options.until);
@@ -279,21 +283,25 @@ function rangeFrom(options: Options): { states: DeliveryState[]; since: Date; un
     throw new UsageError('--since must not be later than --until (default: now)');
   }
   const states = someOf('--state', options.state, DELIVERY_STATES) ?? [...NOT_ARRIVED];
-  // Without `until`, the server uses its own clock.
+  // If `until` is missing, the server uses its own clock to determine the end of the range.
   return { states, since, ...(until === undefined ? {} : { until }) };
 }
 
-/** @throws UsageError if the flags do not fit a single delivery */
+/** @throws UsageError if the id or a flag belongs to the replay of a whole webhook, not of a single delivery */
 function rejectRange(id: string, options: Options): void {
   if (options.until !== undefined || options.state !== undefined || options.dryRun === true) {
-    throw new UsageError('--until, --state and --dry-run require --since: replay WEBHOOK --since TIME');
+    throw new UsageError(
+      'The flags --until, --state and --dry-run require --since. Run `flowhook webhooks replay WEBHOOK --since TIME`',
+    );
   }
   if (id.startsWith('wh_')) {
-    throw new UsageError('To replay a webhook, add --since: replay WEBHOOK --since 2026-11-20T10:00Z');
+    throw new UsageError(
+      '--since is missing: to replay deliveries of a webhook, add a time such as `--since 2026-11-20T10:00Z`',
+    );
   }
 }
 
-/** `next attempt in 3 min 20 s`, `due now`. */
+/** Says when a delivery is attempted next: `next attempt in 3 min 20 s` or `due now`. */
 function nextWords({ nextAttemptAt }: Pick<Delivery, 'nextAttemptAt'>): string {
   if (nextAttemptAt === null) return 'not scheduled';
   const nextAt = Date.parse(nextAttemptAt);
@@ -302,7 +310,9 @@ function nextWords({ nextAttemptAt }: Pick<Delivery, 'nextAttemptAt'>): string {
 
 type Attempt = DeliveryDetail['attempts'][number];
 
-/** `573 ms in the queue, 1.2 s to respond (connected at 8 ms, first byte at 1.1 s)`. */
+/**
+ * Describes the timing of an attempt: `573 ms in the queue, 1.2 s to respond (connected at 8 ms, first byte at 1.1 s)`.
+ */
 export function timingWords({
   durationMs,
   timing,
@@ -320,9 +330,15 @@ export function timingWords({
   return `${queued}${durationWords(durationMs)} ${end}${reached.length === 0 ? '' : ` (${reached.join(', ')})`}`;
 }
 
-/** The interval at which a replay checks whether its webhook is paused or its circuit breaker is open. */
+/**
+ * While following a replay, the command checks at this interval whether the webhook is paused or its circuit breaker is
+ * open.
+ */
 const HELD_EVERY_MS = 1_000;
-/** The pause between two reads of a replay, as a multiple of the duration of a read: large replays are slow to read. */
+/**
+ * After each read of a replay, the command pauses for the duration of the read times this factor, because large replays
+ * are slow to read.
+ */
 const REST = 5;
 
 /**
@@ -349,7 +365,7 @@ async function confirmReplay(
   return true;
 }
 
-/** Why the webhook's deliveries are held back; null if they are not. */
+/** Returns the reason why deliveries of the webhook are held back; null if they are not held back. */
 function heldWords({ id, state, breaker }: WebhookDetail): string | null {
   if (state === 'paused') {
     return `The webhook is paused. To send its waiting deliveries, run \`flowhook webhooks resume ${id}\``;
@@ -364,7 +380,7 @@ function heldWords({ id, state, breaker }: WebhookDetail): string | null {
  * Follows a replay until every event has been attempted once, deliveries are held back, or the user presses Ctrl-C. The
  * replay itself continues on the server.
  *
- * @returns `held`: why deliveries are held back; null if they are not
+ * @returns `held`: the reason why deliveries are held back; null if they are not held back
  */
 async function followReplay(
   client: Flowhook,
@@ -396,7 +412,10 @@ async function followReplay(
   }
 }
 
-/** Prints the outcome of a replay. Exit code: 0 all arrived, 1 some failed, 7 some were not tried yet. */
+/**
+ * Prints the outcome of a replay. Exit code: 0 if all events arrived, 1 if some failed, 7 if some were not attempted
+ * yet.
+ */
 function printOutcome({ replay, held }: { replay: Replay; held: string | null }, options: Options): void {
   const { id, state, outcome } = replay;
   const failures = outcome.failures.map(({ count, message, retried }) => {
@@ -411,7 +430,7 @@ function printOutcome({ replay, held }: { replay: Replay; held: string | null },
   else if (isRunning) process.exitCode = 7;
 }
 
-/** `12 events sent again: 9 arrived, 2 failed, 1 in progress`. */
+/** Summarizes the outcome of a replay: `12 events sent again: 9 arrived, 2 failed, 1 in progress`. */
 function outcomeWords({ made, outcome }: Replay): string {
   const { arrived, failed, underWay, canceled, superseded } = outcome;
   const parts: [number, string][] = [

@@ -117,7 +117,7 @@ async function examineHere(options: Options): Promise<Shown> {
   }
 }
 
-/** Returns the settings or, if they are invalid, the mistakes, which are also reported as a finding. */
+/** Returns the settings. If the settings are invalid, returns the mistakes, which doctor also reports as a finding. */
 function settingsOf(options: Options) {
   try {
     const settings = configOf(options);
@@ -128,13 +128,13 @@ function settingsOf(options: Options) {
   }
 }
 
-/** The URLs to request; null if no request may be sent. */
+/** Returns the URLs to request; null if no request may be sent. */
 function urlsOf(online: unknown): readonly string[] | null {
   if (online === undefined) return null;
   if (!Array.isArray(online)) return EXAMPLES;
   const wrong = online.find((url) => !/^https?:\/\/[^/]/.test(url) || !URL.canParse(url));
   if (wrong !== undefined)
-    throw new UsageError(`--online must be http:// or https:// URLs, found "${wrong}"`);
+    throw new UsageError(`--online accepts only http:// and https:// URLs, found "${wrong}"`);
   return online;
 }
 

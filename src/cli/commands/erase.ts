@@ -48,8 +48,8 @@ export function addErase(data: Command): void {
 }
 
 /**
- * On a server, erases from one workflow. On a database, erases from all workflows of a team by default, and can remove
- * traces from the file.
+ * On a server, `data erase` erases from one workflow. On a database, it erases from all workflows of a team by default,
+ * and can remove traces from the database file.
  */
 function eraseData(target: Target, options: Options): Promise<void> {
   const { local } = target;
@@ -64,8 +64,8 @@ async function eraseHere({ store, config }: Local, options: Options): Promise<vo
     store,
     sealer: await openSealer(config, store),
     directories: directoriesOf(config),
-    // Safe while a server is running: it recreates missing files, and deletes any file that it was still writing as
-    // soon as that file is complete.
+    // Deleting the response cache is safe while a server is running. The server recreates missing files. If the server
+    // is still writing a file, it deletes the file as soon as the file is complete.
     forget: () => rm(join(config.dataDirectory, 'representations'), { recursive: true, force: true }),
   };
   const request: ErasureRequest = {
@@ -97,7 +97,7 @@ async function eraseAt(target: Target, options: Options): Promise<void> {
   }
   if (options.rewrite === true) {
     throw new UsageError(
-      '--rewrite works only on a database. Run the command where the database is, with --data or --database',
+      '--rewrite works only on a database. Run the command on the machine with the database, and name the database with --data or --database',
     );
   }
   const person = email === undefined ? { id: String(id) } : { email };
@@ -112,15 +112,16 @@ async function eraseAt(target: Target, options: Options): Promise<void> {
       suppress: options.suppress === true,
     });
     const { backups, ...rest } = report;
-    // A server reports only the number of backups.
+    // The report of a server has only the number of backups, not a list of them.
     printReport({ ...rest, backups: backups === 0 ? [] : [`${backups} on the server`] }, options, report);
   });
 }
 
 /**
- * Asks for confirmation, and shows how much a dry run has found. Does not ask if it has found nothing.
+ * Shows how much a dry run has found, and asks for confirmation. If the dry run has found nothing, no question is
+ * asked.
  *
- * @param trial does the dry run, and returns its findings and the slug of the team
+ * @param trial performs the dry run, and returns its findings and the slug of the team
  * @throws UsageError unless the user confirms
  */
 async function ask(
@@ -149,7 +150,7 @@ async function ask(
   });
 }
 
-/** @throws UsageError unless exactly one flag names the person */
+/** @throws UsageError unless exactly one of the flags --email and --id is set */
 function personFrom(options: Options): { email: string | undefined; id: string | undefined } {
   const { email, id } = options as Record<string, string | undefined>;
   if ((email === undefined) === (id === undefined)) {
@@ -158,7 +159,7 @@ function personFrom(options: Options): { email: string | undefined; id: string |
   return { email, id };
 }
 
-/** The printed parts of a report, from a database or a server. */
+/** The parts of a report that are printed, whether the report comes from a database or a server. */
 type Report = Omit<ErasureReport, 'found' | 'left'> & Record<'found' | 'left', readonly FoundPlace[]>;
 type FoundPlace = Omit<Found, 'place'> & { place: string };
 
@@ -169,7 +170,7 @@ function printReport(report: Report, options: Options, whole: unknown = report):
   if (report.disk !== null && !isSettled(report.disk)) process.exitCode = 1;
 }
 
-/** Prints entries unparsed: parsing the JSON could change its numbers. */
+/** Prints entries as unparsed JSON, because parsing the JSON could change its numbers. */
 async function exportData({ teams }: Target, options: Options): Promise<void> {
   let lines = 0;
   async function* output(): AsyncGenerator<Uint8Array> {
@@ -185,14 +186,14 @@ async function exportData({ teams }: Target, options: Options): Promise<void> {
   say(`${lines} ${lines === 1 ? 'entry' : 'entries'} found`);
 }
 
-/** The directories to search for copies of the database. */
+/** Returns the directories to search for copies of the database. */
 function directoriesOf(config: Config): string[] {
   const file = databaseFile(config);
   const own = [config.dataDirectory, config.backupDirectory];
   return file === undefined ? own : [...own, dirname(file)];
 }
 
-/** Whether the write-ahead log and the free space of the file contain no more traces. */
+/** Whether the write-ahead log and the free space of the database file contain no more traces of the erased data. */
 function isSettled({ logEmptied, rewritten, tracesLeft }: NonNullable<ErasureReport['disk']>): boolean {
   return logEmptied !== false && (rewritten || tracesLeft !== true);
 }

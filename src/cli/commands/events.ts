@@ -60,7 +60,8 @@ async function listEvents(target: Target, options: Options): Promise<void> {
   while (events.length < limit) {
     const query = { after: String(place), limit: Math.min(PAGE, limit - events.length) };
     const response = await client.request({ path: '/v1/events', query });
-    // Preserves numbers that a double cannot represent, so that events look exactly as webhooks receive them.
+    // The exact parser preserves numbers that a double cannot represent, so that events look exactly as webhooks
+    // receive them.
     const page = parseExactly(await response.text()) as { events: FlowhookEvent[]; next: number };
     events.push(...page.events);
     place = page.next;
@@ -98,9 +99,9 @@ const AUDIT_HEADS: readonly Head[] = [
 
 async function listAudit({ teams: [first], local }: Target, options: Options): Promise<void> {
   const { limit, ...filter } = filterFrom(options);
-  // On a database, the default is all teams and the instance.
+  // On a database, changes of all teams and of the instance are listed by default.
   const team = local === undefined || options.team !== undefined ? {} : { team: '*' };
-  // After the last team was deleted there is no client of a team, but the audit log can still be read.
+  // After the last team was deleted, no team has a client, but a client without a team can still read the audit log.
   const client = first?.client ?? (local && localClient({ ...local, teamId: '' }));
   const audit = client?.audit({ ...filter, ...team, limit: Math.min(1_000, limit) });
   const lines = (await audit?.take(limit)) ?? [];

@@ -10,10 +10,10 @@ import { exitCodeOf } from '../exit.ts';
 import { addAllSettings, configOf, type Options } from '../options.ts';
 import { columns, print, say } from '../terminal.ts';
 
-/** The directory in the template of the unit. It is replaced with the directory of the installation. */
+/** The template of the systemd unit contains this directory. It is replaced with the directory of the installation. */
 const DIRECTORY_OF_UNIT = '/etc/flowhook';
 
-/** The content of each file, by its path in the directory. */
+/** Functions that return the content of each file, by the path of the file in the new directory. */
 const FILES: Readonly<Record<string, (directory: string) => string>> = {
   'flowhook.yaml': commentedSettings,
   'workflows/default/hello.yaml': () => packed('templates/hello.yaml'),
@@ -53,12 +53,12 @@ function init(where: string, options: Options): void {
   say(nextSteps(relative(process.cwd(), directory)));
 }
 
-/** @returns false when the file exists and is kept */
+/** @returns false when the file already exists; it is then kept unchanged */
 function write(file: string, content: string, force: boolean): boolean {
   try {
     mkdirSync(dirname(file), { recursive: true });
     if (!force && existsSync(file)) return false;
-    // `wx`: does not overwrite a file that was created since the check.
+    // The flag `wx` prevents overwriting a file that was created since the check.
     writeFileSync(file, content, { flag: force ? 'w' : 'wx' });
     return true;
   } catch (error) {
@@ -83,13 +83,13 @@ function inShell(path: string): string {
   return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }
 
-/** The systemd unit, in which % must be escaped. */
+/** Returns the systemd unit, in which % must be escaped. */
 function unitOf(directory: string): string {
   const written = directory.replaceAll('%', '%%');
   return packed('templates/flowhook.service').replaceAll(DIRECTORY_OF_UNIT, () => written);
 }
 
-/** A file of the package; the path is the same from `src/cli/` and from the built `dist/cli/`. */
+/** Reads a file of the package. The relative path is the same from `src/cli/` as from the built `dist/cli/`. */
 function packed(path: string): string {
   return readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8');
 }
@@ -136,7 +136,10 @@ function printConfig(options: Options): void {
   );
 }
 
-/** Checks the settings. Mistakes prevent a server from starting; doubts are variables that are probably misspelled. */
+/**
+ * Checks the settings. A mistake prevents a server from starting. A doubt is about a variable whose name is probably
+ * misspelled.
+ */
 function checkConfig(options: Options): void {
   try {
     const doubts = misspelledVariables(configOf(options).environment);

@@ -12,14 +12,14 @@ import { addSettings, type Options, oneOf, someOf, wholeNumber } from '../option
 import { onJob, onTarget, onWorkflow, type Target, type TargetTeam } from '../target.ts';
 import { print, say, table, toOutput, untilInterrupted } from '../terminal.ts';
 
-/** The error of a job that this process ran and canceled. */
+/** The error message of a job that this process ran and then canceled. */
 const CANCELED_BY_COMMAND =
   'Canceled by the command that ran the job: it was interrupted, or its --timeout expired';
 const DEFAULT_JOBS = 20;
 const MAX_JOBS = 1_000;
-/** The number of newest jobs of each team that `watch` reads. */
+/** `jobs watch` reads this many of the newest jobs of each team. */
 const WATCHED = 200;
-/** The maximum of a timer. */
+/** The longest delay of a timer in Node.js, in milliseconds. */
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
 export function addRun(program: Command): void {
@@ -215,7 +215,7 @@ async function watchAll({ teams, lookMs }: Target, options: Options, signal: Abo
       for (const job of jobs.reverse()) {
         const state = stateWords(job);
         seen.set(job.id, state);
-        // The first read prints only unfinished jobs: the others have not changed.
+        // The first read prints only unfinished jobs. Each later read prints the jobs whose state has changed.
         if (known === undefined ? job.finishedAt !== null : known.get(job.id) === state) continue;
         const now = Date.now();
         const team = await slug();
@@ -243,11 +243,11 @@ async function run(target: Target, workflow: string, options: Options): Promise<
         ).jobId;
       const following = { client, lookMs, signal, logs: options.logs === true };
       if (local?.owned) {
-        // Loaded only if needed, to start fast.
+        // The engine is loaded only if needed, so that the command starts fast.
         const { openEngine } = await import('../engine.ts');
         const engine = await openEngine(local.config, local.store);
         try {
-          // Recovers a job that a killed server left running: it would otherwise block the workflow.
+          // Recovers a job that a killed server left running, because this job would otherwise block the workflow.
           await engine.reap();
           const id = await queue();
           say('No server is running on this database: the job runs in this process');
@@ -277,7 +277,7 @@ function printQueued(job: Job, options: Options): void {
 }
 
 /**
- * Adds the next steps, and the conflicting job if there is one, to the error.
+ * Adds the next step to the error, and the conflicting job if there is one.
  *
  * @param isOwned whether this process owns the database: the conflicting job then waits for a server to start
  */
@@ -294,7 +294,7 @@ async function explain(
   if (jobId == null) throw error;
   const state = await client.jobs.get(jobId).then(
     (job) => ` (${stateWords(job)})`,
-    // A key may have the scope to queue jobs but not to read them.
+    // A key may have the scope for queueing jobs but lack the scope for reading them.
     () => '',
   );
   const next = isOwned ? 'Run it with `flowhook serve`' : `Follow it with \`flowhook jobs watch ${jobId}\``;
@@ -309,7 +309,7 @@ function isWaitedFor({ wait, timeout, logs }: Options): boolean {
   return wait === true || timeout !== undefined || logs === true;
 }
 
-/** `--timeout` in milliseconds; undefined if missing. @throws UsageError */
+/** Parses `--timeout` into milliseconds; undefined if the flag is missing. @throws UsageError */
 function timeoutFrom({ timeout }: Options): number | undefined {
   if (timeout === undefined) return undefined;
   const ms = parseDuration(timeout);

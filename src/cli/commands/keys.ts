@@ -73,7 +73,8 @@ export function addKeys(program: Command): void {
 }
 
 /**
- * Creates a key. Keys with the scope `operator` can be created only on a database: the API does not grant that scope.
+ * Creates a key. A key with the scope `operator` can be created only on a database, because the API does not grant that
+ * scope.
  */
 async function createKey({ teams: [first], local }: Target, options: Options): Promise<void> {
   const wanted = { name: String(options.name), scopes: scopesFrom(options) };
@@ -110,7 +111,10 @@ function slugFrom({ team }: Options): string {
   );
 }
 
-/** Creates only the default team, which every server has anyway: a misspelled slug must not become a team. */
+/**
+ * Returns the team with this slug. Only the default team is created if it is missing, because every server creates it
+ * anyway; a misspelled slug must not become a team.
+ */
 async function teamNamed({ store }: { store: Store }, slug: string): Promise<Team> {
   const found = await store.teams.bySlug({ slug });
   if (found !== undefined) return found;
@@ -134,7 +138,7 @@ async function keysOf({ teams }: Target): Promise<KeyRow[]> {
   return (await Promise.all(lists)).flat().sort((a, b) => (a.id < b.id ? -1 : 1));
 }
 
-/** Revokes a key. Keys with the scope `operator` can be revoked only on a database. */
+/** Revokes a key. A key with the scope `operator` can be revoked only on a database. */
 async function revokeKey(target: Target, id: string, options: Options): Promise<void> {
   const keys = await keysOf(target);
   const key = keys.find((one) => one.id === id);
@@ -173,7 +177,7 @@ function scopesFrom({ scopes: list }: Options): readonly Scope[] {
   );
 }
 
-/** The expiry of a new key in epoch milliseconds; null: never. @throws UsageError */
+/** Returns the expiry of a new key in epoch milliseconds; null if the key never expires. @throws UsageError */
 function expiryFrom({ expiresIn }: Options): number | null {
   if (expiresIn === undefined) return null;
   const days = Number(expiresIn);

@@ -18,7 +18,7 @@ import { print, say, untilInterrupted, warn } from '../terminal.ts';
 const CTRL_C = '\u0003';
 const WAIT_S = 25;
 const LIMIT = 100;
-/** The timeout of a request. Longer than `WAIT_S`, because the server may wait that long for events. */
+/** The timeout of a request is longer than `WAIT_S`, because the server may wait for events for `WAIT_S` seconds. */
 const TIMEOUT_MS = 40_000;
 /** The pause between requests while the server is unreachable. */
 const RETRY_MS = 1_000;
@@ -53,7 +53,7 @@ export function addListen(webhooks: Command): void {
     .action(listen);
 }
 
-/** An event: its parsed fields, and its original body. */
+/** An event from a server, with its parsed fields and its original body. */
 interface WireEvent {
   fields: { id: string; type: string; sequence: number; workflowId?: string };
   body: string;
@@ -70,7 +70,7 @@ async function listen(options: Options): Promise<void> {
     report(event, result, options);
     return result;
   };
-  // Printed even with --quiet, because the receiver needs the secret.
+  // The secret is printed even with --quiet, because the receiver needs it.
   warn(`Signing secret: ${secret}`);
 
   if (options.resend !== undefined) {
@@ -103,7 +103,7 @@ async function listen(options: Options): Promise<void> {
   }
 }
 
-/** Yields new events until the signal is aborted, also across restarts of the server. */
+/** Yields new events until the signal is aborted, and continues after a restart of the server. */
 async function* followEvents(
   client: Flowhook,
   { server, signal, onReady }: { server: Profile; signal: AbortSignal; onReady(): void },
@@ -114,7 +114,8 @@ async function* followEvents(
   let isAway = false;
   while (!signal.aborted) {
     try {
-      // After an outage, do not wait for events, to notice immediately that the server is back.
+      // After an outage, the request does not wait for events, so that the command notices immediately that the server
+      // is back.
       const wait = isAway ? 0 : WAIT_S;
       const { events, next } = await ask(
         after === undefined ? { after: 'now' } : { after, limit: LIMIT, wait },
@@ -124,7 +125,8 @@ async function* followEvents(
       if (after === undefined) onReady();
       if (after === undefined || events.length > 0) after = next;
       else {
-        // A server with a new database counts from 1 again. With the old position, its events would be skipped.
+        // A server with a new database numbers its events from 1 again. Reading from the old position would skip these
+        // events.
         const { next: newest } = await ask({ after: 'now' });
         if (newest < after) {
           say(
@@ -149,7 +151,10 @@ async function* followEvents(
   }
 }
 
-/** Parses a response with exact numbers, even those that a double cannot represent: a signature covers every byte. */
+/**
+ * Parses a response without losing the digits of numbers that a double cannot represent, because a signature covers
+ * every byte of an event.
+ */
 async function read<T>(client: Flowhook, call: Call): Promise<T> {
   const text = await (await client.request(call)).text();
   return parseExactly(text) as T;
@@ -158,12 +163,15 @@ async function read<T>(client: Flowhook, call: Call): Promise<T> {
 interface Forwarded {
   isDelivered: boolean;
   status: number | null;
-  /** Why there was no response; null if there was one, with any status. */
+  /** The reason why the receiver did not respond; null if it responded with any status. */
   error: string | null;
   durationMs: number;
 }
 
-/** Posts one event to a local receiver, signed like a delivery. Failures and redirects are results, not errors. */
+/**
+ * Posts one event to a local receiver, signed like a delivery. Failures and redirects are returned as results, not
+ * thrown as errors.
+ */
 async function forwardEvent(
   { fields, body }: WireEvent,
   { url, key }: { url: string; key: Uint8Array },
@@ -204,7 +212,7 @@ function whyUnsent(error: unknown): string {
   return code ?? (cause instanceof Error ? cause.message : message);
 }
 
-/** Turns a user and password in the URL into a header, as deliveries do. */
+/** Converts a user and password in the URL to an `authorization` header, as deliveries do. */
 function basic(url: string): Record<string, string> {
   const { username, password } = new URL(url);
   if (username === '' && password === '') return {};
@@ -228,7 +236,7 @@ function report(event: WireEvent, result: Forwarded, options: Options): void {
   print(options, { event: event.fields, status, error, durationMs }, [line.join('  '), ...body]);
 }
 
-/** Reads single keys on a terminal. In raw mode, Ctrl-C is also a key. */
+/** Reads single keys on a terminal. In raw mode, Ctrl-C is read as a key and does not cause a signal. */
 function listenForKeys(on: { resend(): void; end(): void }): () => void {
   const { stdin } = process;
   if (stdin.isTTY !== true) return () => {};
@@ -261,15 +269,15 @@ function secretFrom(given: unknown): { secret: string; key: Buffer } {
   const secret = given === undefined ? `whsec_${randomBytes(32).toString('base64')}` : String(given);
   const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
   if (!secret.startsWith('whsec_') || key.length < 24) {
-    throw new UsageError('--secret must be whsec_ followed by at least 24 bytes as base64');
+    throw new UsageError('--secret must be `whsec_`, followed by at least 24 bytes encoded as base64');
   }
   return { secret, key };
 }
 
 /**
- * The names in `--events`; all events if the flag is missing.
+ * Returns the event names in `--events`; all event names if the flag is missing.
  *
- * @throws UsageError for a name that no event has
+ * @throws UsageError if a name is not the name of an event
  */
 export function eventNames(options: Options): string[] {
   const names = String(options.events ?? '*')

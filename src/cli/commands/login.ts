@@ -49,7 +49,7 @@ async function login(url: string, options: Options): Promise<void> {
   const { environment } = configOf({});
   const key = String(options.key ?? environment.get('FLOWHOOK_KEY') ?? (await askedKey()));
   const { Flowhook } = await import('flowhook-client');
-  // Fails if the key is invalid, before anything is saved.
+  // If the key is invalid, this request fails before anything is saved.
   const { team, key: known } = await new Flowhook({ url, key }).me();
   const name = String(options.profile ?? DEFAULT_PROFILE);
   const file = profilesFile(environment);
@@ -80,7 +80,7 @@ async function listProfiles(options: Options): Promise<void> {
   if (profiles.length === 0) say('There are no profiles yet. Create one with `flowhook login URL`');
 }
 
-/** Reads a line from standard input. A terminal does not echo it. */
+/** Reads a line from standard input. A terminal does not show what the user types. */
 async function askedKey(): Promise<string> {
   const { stdin } = process;
   if (stdin.isTTY === true) say('API key (not shown):');
@@ -119,7 +119,7 @@ async function printLink(options: Options): Promise<void> {
   });
 }
 
-/** @throws NotFoundError when there is no such team, or no usable key */
+/** @throws NotFoundError if the team does not exist or has no usable key */
 async function chosenKey(
   store: Store,
   { team: wanted, keyId }: Options,
@@ -150,7 +150,7 @@ async function chosenKey(
   return { slug, key };
 }
 
-/** Sorts keys with equal rights from oldest to newest. */
+/** Sorts keys with more rights first, and keys with equal rights from oldest to newest. */
 function moreScopesFirst(one: ApiKey, other: ApiKey): number {
   const rank = ({ scopes }: ApiKey) =>
     allows(scopes, 'operator') ? 100 : allows(scopes, 'admin') ? 99 : scopes.length;

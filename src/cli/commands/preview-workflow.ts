@@ -31,7 +31,7 @@ export async function preview(path: string, options: Options): Promise<void> {
     const pages = Number(options.pages);
     if (!Number.isInteger(pages) || pages < 1) throw new UsageError('--pages must be a whole number from 1');
     const { source, secrets } = await sourceOfFile(path, options, signal);
-    // Loaded here: other `workflows` commands send no requests.
+    // The code is loaded here, because other `workflows` commands send no requests.
     const { previewSource } = await import('../../sources/http/preview.ts');
     const { allowNetworks } = configOf(options);
     const agent = `flowhook/${VERSION}`;
@@ -67,7 +67,7 @@ async function sourceOfFile(
   };
 }
 
-/** The first records as a table, how many records have each field, and the requests. */
+/** Formats a preview: the first records as a table, the number of records that have each field, and the requests. */
 function previewLines(found: Preview): string[] {
   const { records, read, filled, requests, next, unfilled, error } = found;
   const names = Object.keys(filled).sort((a, b) => order(found, a) - order(found, b));
@@ -98,7 +98,7 @@ function previewLines(found: Preview): string[] {
   ];
 }
 
-/** The position of a field in the first record that has it. */
+/** Returns the sort key of a field: its position in the first record that has the field. */
 function order({ records }: Preview, name: string): number {
   for (const [row, record] of records.entries()) {
     const at = Object.keys(record).indexOf(name);
@@ -117,7 +117,9 @@ export async function propose(url: string, options: Options): Promise<void> {
     throw new UsageError(`${JSON.stringify(url)} is not a URL. Begin it with https://`);
   const named = ((options.header ?? []) as string[]).find((line) => line.includes('${secret.'));
   if (named !== undefined) {
-    throw new UsageError('This command cannot read secrets of teams. In --header, write the value itself');
+    throw new UsageError(
+      'This command cannot read the secrets of a team. Set the header to the value itself, not to a reference',
+    );
   }
   const given = { type: 'http', url, headers: headersFrom(options.header) };
   const bare = checkedSource(stringify({ source: given }), 'default/new.yaml');
@@ -131,14 +133,14 @@ export async function propose(url: string, options: Options): Promise<void> {
       signal,
       onLog: warn,
     };
-    // Loaded here: other `workflows` commands send no requests.
+    // The code is loaded here, because other `workflows` commands send no requests.
     const { proposeFor } = await import('../../definitions/proposals/propose.ts');
     const { previewSource } = await import('../../sources/http/preview.ts');
     const proposal = withHeaders(await proposeFor(bare, asked), bare.headers);
     const text = proposalText(proposal);
     const source = checkedSource(text, 'default/new.yaml');
     const preview = await previewSource({ source, secrets: [], from: undefined, pages: 1, ...asked });
-    // `wx`: the file may have been created since the check above.
+    // The flag `wx` is needed because the file may have been created since the check above.
     if (out !== undefined) await writeFile(out, text, { flag: 'wx' });
     const lines = previewLines(preview);
     const { doubts, ...definition } = proposal;
@@ -155,7 +157,7 @@ export async function propose(url: string, options: Options): Promise<void> {
   }
 }
 
-/** Header names whose values are usually secret. */
+/** Matches the names of headers whose values are usually secret. */
 const SECRET_HEADER = /auth|cookie|key|token|secret/i;
 
 /** Adds the headers of the requests to the proposal, with a comment on headers that may be secret. */
@@ -200,7 +202,7 @@ function checkedSource(text: string, file: string): HttpSource {
   return source;
 }
 
-/** The headers of `--header name: value`. @throws UsageError */
+/** Parses the headers in `--header name: value`. @throws UsageError */
 function headersFrom(values: unknown): Record<string, string> {
   return Object.fromEntries(
     ((values ?? []) as string[]).map((value) => {

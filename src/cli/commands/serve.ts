@@ -11,9 +11,12 @@ import { prepareDataDirectory } from '../open.ts';
 import { addAllSettings, configOf, type Options, secretSettingsHelp } from '../options.ts';
 import { say, warn } from '../terminal.ts';
 
-/** The time that open handles have to close after the stop. */
+/** After the stop, open handles have this long to close before the process ends. */
 const LINGER_MS = 1_000;
-/** Ctrl-C in a terminal reaches npm and the server, and npm forwards it: a second signal within this time is an echo. */
+/**
+ * If npm runs the server, Ctrl-C in a terminal reaches both, and npm forwards its signal to the server. A second signal
+ * within this time is therefore treated as a duplicate of the first signal.
+ */
 const ECHO_MS = 500;
 
 export function addServe(program: Command): void {
@@ -30,7 +33,8 @@ export function addServe(program: Command): void {
     continueWithoutReaders();
     exitOnUncaught({ pretty: config.logPretty });
     const log = createLogger({ level: config.logLevel, pretty: config.logPretty });
-    // Listens before the start, so that a signal during the start also stops the service properly.
+    // The signal handlers are installed before the start, so that a signal during the start also stops the service
+    // properly.
     const signal = untilSignal();
     const service = await startService(config, log, { dashboard: { builds: true } });
     greet(service, config);
@@ -44,7 +48,7 @@ export function addServe(program: Command): void {
   });
 }
 
-/** SIGHUP reloads the workflow files. Signals during a reload cause one more reload after it. */
+/** Reloads the workflow files on SIGHUP. Signals during a reload cause a single further reload. */
 function reloadOnHangUp(service: Service): () => void {
   let isWanted = false;
   let isReading = false;
@@ -140,7 +144,7 @@ async function stop(service: Service, { drainSeconds }: Config): Promise<void> {
   setTimeout(() => process.exit(), LINGER_MS).unref();
 }
 
-/** If nobody reads the log any more, or its disk is full, lines are lost and the service continues. */
+/** If nobody reads the log anymore, or the disk with the log is full, log lines are lost and the service continues. */
 function continueWithoutReaders(): void {
   process.stdout.on('error', () => undefined);
   process.stderr.on('error', () => undefined);

@@ -138,7 +138,7 @@ async function setQuota(slug: string, name: string, text: string, options: Optio
   if (quota === undefined) {
     throw new UsageError(`The quota must be one of ${QUOTAS.join(', ')}, found "${name}"`);
   }
-  // A number without a unit is bytes.
+  // A size without a unit is a number of bytes.
   const most = parseQuota(quota === 'storedBytes' ? String(parseSize(text) ?? text) : text);
   if (most === 'mistake') {
     const size = quota === 'storedBytes' ? 'a size such as 10GB, ' : '';

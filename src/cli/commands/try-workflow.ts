@@ -1,4 +1,6 @@
-/** `flowhook workflows test`: runs the source of a file without publishing, and shows what a job would change. */
+/**
+ * `flowhook workflows test`: runs the source of a workflow file without publishing, and shows what a job would change.
+ */
 import { existsSync } from 'node:fs';
 import type { Config } from '../../config/config.ts';
 import { type LoadedFile, loadWorkflowFile } from '../../definitions/load.ts';

@@ -1,4 +1,6 @@
-/** `flowhook webhooks`: subscribes and manages webhooks. `deliveries.ts` and `listen.ts` have the other subcommands. */
+/**
+ * `flowhook webhooks`: subscribes and manages webhooks. `deliveries.ts` and `listen.ts` define its other subcommands.
+ */
 import type { WebhookDetail, WebhookSettings } from 'flowhook-client';
 import { EVENT_TYPES } from '../../model/event.ts';
 import { reasonMistake, urlMistake } from '../../model/webhook.ts';
@@ -16,7 +18,7 @@ import { addListen, eventNames } from './listen.ts';
 
 const PAUSED_BY = 'Paused at the command line';
 const MAX_URL_SHOWN = 60;
-/** The maximum number of waiting deliveries that `unsubscribe` counts. */
+/** `webhooks unsubscribe` counts at most this many waiting deliveries. */
 const MOST_COUNTED = 1_000;
 
 export function addWebhooks(program: Command): void {
@@ -253,7 +255,7 @@ async function rotate({ client }: TargetTeam, id: string, options: Options): Pro
   if (overlapHours > 0) say(`The old secret also signs until ${dateWords(overlapUntil, Date.now())}`);
 }
 
-/** @throws UsageError if a webhook cannot have this URL */
+/** @throws UsageError if the URL is not valid for a webhook */
 function rejectInvalidUrl(url: string): void {
   const mistake = urlMistake(url)?.replace('`webhookUrl`', `The URL "${url}"`);
   if (mistake === undefined) return;
@@ -262,9 +264,9 @@ function rejectInvalidUrl(url: string): void {
   throw new UsageError(mistake + advice);
 }
 
-/** The settings that `set` changes. @throws UsageError; Problem `field_invalid` */
+/** Returns the settings that `webhooks set` changes. @throws UsageError; Problem `field_invalid` */
 function settingsFrom({ ordered, rate, timeout, header, headers }: Options): WebhookSettings {
-  // Checked here as well as on the server: JSON turns NaN into null, which means no limit.
+  // The values are checked here as well as on the server, because JSON turns NaN into null, which means no limit.
   return changesFrom({
     ...(ordered === undefined ? {} : { ordered: ordered === true }),
     ...(rate === undefined ? {} : { ratePerSecond: rate === 'none' ? null : Number(rate) }),
@@ -273,7 +275,7 @@ function settingsFrom({ ordered, rate, timeout, header, headers }: Options): Web
   });
 }
 
-/** The number of hours during which the old secret also signs. @throws UsageError */
+/** Returns the number of hours during which deliveries are also signed with the old secret. @throws UsageError */
 function overlapHoursFrom({ overlapHours }: Options): number {
   const hours = Number(overlapHours ?? DEFAULT_OVERLAP_HOURS);
   if (hours >= 0 && hours <= MAX_OVERLAP_HOURS) return hours;
@@ -292,7 +294,7 @@ function headersFrom(lines: unknown): Record<string, string> {
   return headers;
 }
 
-/** `active, last success 3 min ago`, `failing for 2 h`, `paused`. */
+/** Describes the state of a webhook: `active, last success 3 min ago`, `failing for 2 h` or `paused`. */
 function stateWords({ state, failingSince, lastSuccessAt }: WebhookDetail, nowMs: number): string {
   if (state === 'paused') return 'paused';
   if (failingSince !== null) return `failing for ${elapsedWords(failingSince, nowMs)}`;

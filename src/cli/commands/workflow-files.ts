@@ -1,4 +1,4 @@
-/** `flowhook apply` and `flowhook workflows validate`: applies and checks the files of workflows. */
+/** `flowhook apply` and `flowhook workflows validate`: applies and checks workflow files. */
 import { existsSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { applyWorkflows } from '../../definitions/apply.ts';
@@ -20,7 +20,7 @@ export function addApply(program: Command): void {
     .option('--prune', 'archive workflows whose file is missing')
     .option('--force', 'allow --prune to archive more than half of the workflows');
   addSettings(addStoreOptions(command), ['workflows']).action(async (options: Options) => {
-    // In a wrong directory this fails, before a database is created there.
+    // In a wrong directory, this check fails before the command creates a database there.
     await findWorkflowFiles(configOf(options).workflowsDirectory);
     await withStore(options, { make: true }, async (store, config) => {
       const report = await applyWorkflows(store, {
@@ -79,7 +79,8 @@ async function checkFiles(files: readonly string[], options: Options): Promise<C
   const mistakes: Mistake[] = [];
   const directory = resolve(configOf(options).workflowsDirectory);
   for (const file of files) {
-    // A file directly in the workflows directory belongs to no team. Files elsewhere need no team.
+    // A file directly in the workflows directory is a mistake, because it belongs to no team. A file elsewhere needs no
+    // team.
     if (dirname(resolve(file)) === directory && existsSync(file)) {
       const teams = (await findWorkflowFiles(directory)).files.map(({ team }) => team);
       mistakes.push({ file, line: null, message: strayMessage(basename(file), [...new Set(teams)]) });

@@ -1,4 +1,7 @@
-/** `flowhook workflows`: lists, shows, pauses and resumes workflows. Subcommands on files are in files next to this one. */
+/**
+ * `flowhook workflows`: lists, shows, pauses and resumes workflows. Other modules in this folder define the subcommands
+ * on files.
+ */
 import { Forbidden, type Job, type Workflow } from 'flowhook-client';
 import type { Definition, Schedule } from '../../model/workflow.ts';
 import { bytesWords, countWords, durationWords } from '../../std/amounts.ts';
@@ -53,7 +56,10 @@ export function addWorkflows(program: Command): void {
   );
 }
 
-/** The subcommands on files. Their actions load the code for YAML, sources and runs, which would slow the other commands. */
+/**
+ * Adds the subcommands on workflow files. Their actions load the code for YAML, sources and runs, because loading it
+ * earlier would slow the other commands.
+ */
 function addFileCommands(workflows: Command): void {
   const validate = workflows
     .command('validate')
@@ -199,7 +205,7 @@ function limitRows({ source, guards, limits, retries }: Definition) {
   ] as const;
 }
 
-/** The schedule, and the next run or the pause: `every hour`, `paused for 2 h`. */
+/** Returns cells with the schedule, and with the next run or the pause: `every hour`, `paused for 2 h`. */
 function scheduleCells({ nextRunAt, pausedAt, ...workflow }: Workflow): string[] {
   const schedule = workflow.schedule as Schedule | null;
   const paused = pausedAt === null ? [] : [`paused for ${elapsedWords(pausedAt, Date.now())}`];
@@ -211,7 +217,7 @@ function scheduleCells({ nextRunAt, pausedAt, ...workflow }: Workflow): string[]
   ];
 }
 
-/** `finished 3 min ago`, `failed 2 h ago: timeout: …`, `running  120 records`. */
+/** Describes the state of a job: `finished 3 min ago`, `failed 2 h ago: timeout: …` or `running  120 records`. */
 function jobWords(job: Job): string {
   const nowMs = Date.now();
   const state = stateWords(job);
@@ -233,7 +239,7 @@ function sourceWords(source: Definition['source']): string {
   return source.type === 'http' ? `http ${source.urls.join(' ')}` : source.type;
 }
 
-/** `every 6 hours`, `cron 0 6 * * 1-5 (Europe/Berlin)`. */
+/** Describes a schedule: `every 6 hours` or `cron 0 6 * * 1-5 (Europe/Berlin)`. */
 export function scheduleWords(schedule: Schedule): string {
   if (!('everyMs' in schedule)) return `cron ${schedule.cron} (${schedule.timezone})`;
   const units = { day: 86_400_000, hour: 3_600_000, minute: 60_000, second: 1_000 };
@@ -242,7 +248,10 @@ export function scheduleWords(schedule: Schedule): string {
   return everyMs === size ? `every ${noun}` : `every ${everyMs / size} ${noun}s`;
 }
 
-/** `Mon 23 Nov 2026, 06:00 Europe/Berlin, in 2 days 8 h`, in the time zone of the schedule, or of this machine. */
+/**
+ * Says when a workflow runs next: `Mon 23 Nov 2026, 06:00 Europe/Berlin, in 2 days 8 h`. The time zone is that of the
+ * schedule, or else that of this machine.
+ */
 export function nextRunWords(schedule: Schedule, nextRunAt: number | null, nowMs: number): string {
   if (nextRunAt === null) return 'never again';
   const { timeZone } =

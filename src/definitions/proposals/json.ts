@@ -15,12 +15,12 @@ import {
 const MAX_DEPTH = 6;
 const MAX_LISTS = 1_000;
 const FIELD_DEPTH = 4;
-/** Names of lists that probably are the records, and of lists that probably are not. */
+/** Names of lists that probably contain the records, and names of lists that probably do not. */
 const RECORDS =
   /^(?:data|items|results?|records|rows|list|entries|docs|documents|objects|content|hits|value|elements|edges|nodes)$/i;
 const BESIDE =
   /^(?:facets?|aggregations?|buckets|included|links|errors|warnings|messages|meta|filters|scopes|tags)$/i;
-/** Names of objects that records are often wrapped in. */
+/** Names of objects that often wrap a record. */
 const WRAPPER = /^(?:node|item|attributes|properties|fields|resource|record|document|_source|data)$/;
 
 interface JsonResponse {
@@ -32,7 +32,7 @@ interface JsonResponse {
 
 type Properties = Record<string, unknown>;
 
-/** A value with its path of property names. */
+/** A value with the names of the properties that lead to it. */
 interface Leaf {
   steps: string[];
   value: unknown;
@@ -44,13 +44,13 @@ interface List {
   score: number;
 }
 
-/** The values within nested objects, down to a depth. */
+/** Yields the values within nested objects, down to a maximum depth. */
 function* leavesOf(value: unknown, depth: number, steps: string[] = []): Generator<Leaf> {
   if (!isMap(value) || steps.length === depth) yield { steps, value };
   else for (const [name, inner] of propertiesOf(value)) yield* leavesOf(inner, depth, [...steps, name]);
 }
 
-/** The same, shortest paths first. */
+/** Returns the values that `leavesOf` yields, with the shortest paths first. */
 function leavesByDepth(value: unknown, depth: number): Leaf[] {
   return [...leavesOf(value, depth)].sort((a, b) => a.steps.length - b.steps.length);
 }
@@ -87,7 +87,7 @@ export function proposeJson(response: JsonResponse): Proposal {
   };
 }
 
-/** All lists of objects, each with a score for how much it looks like records. */
+/** Returns all lists of objects. The score of a list says how much it looks like records. */
 function listsIn(response: unknown): List[] {
   const lists: List[] = [];
   for (const { steps, value } of leavesByDepth(response, MAX_DEPTH)) {
@@ -102,7 +102,7 @@ function listsIn(response: unknown): List[] {
   return lists;
 }
 
-/** The values of all properties that are not objects, by path. */
+/** Returns the values of all properties that are not objects, grouped by path. */
 function columnsOf(elements: readonly Properties[]): Map<string, { steps: string[]; values: unknown[] }> {
   const columns = new Map<string, { steps: string[]; values: unknown[] }>();
   for (const { steps, value } of elements.flatMap((element) => [...leavesOf(element, FIELD_DEPTH)])) {
@@ -116,7 +116,7 @@ function columnsOf(elements: readonly Properties[]): Map<string, { steps: string
 
 function fieldsOf(elements: readonly Properties[], doubts: Doubt[]): Fields {
   const fields = new Fields();
-  // Properties of the record itself are named before nested ones.
+  // Properties of the record itself get their names before nested properties.
   const columns = [...columnsOf(elements.slice(0, LOOKED_AT))].sort(
     ([, a], [, b]) => unwrapped(a.steps).length - unwrapped(b.steps).length,
   );
@@ -149,7 +149,7 @@ function kindOf(name: string, values: readonly unknown[]): { setting?: object; d
   return kind !== undefined && 'date' in kind.setting ? kind : {};
 }
 
-/** The path without the object that each record is wrapped in. */
+/** Returns the path without the object that wraps each record. */
 function unwrapped(steps: readonly string[]): readonly string[] {
   return steps.length > 1 && WRAPPER.test(steps[0] as string) ? steps.slice(1) : steps;
 }
@@ -159,7 +159,7 @@ const CURSOR = /cursor|(?:page|next|continuation).?token|^(?:after|next|scroll_?
 const BACK = /prev|before|start_?cursor|first|self|last/i;
 const PAGES_DEPTH = 4;
 
-/** @returns the setting `paginate`; undefined if there seem to be no more pages */
+/** @returns the setting `paginate`; undefined if there seem to be no further pages */
 function jsonPages(
   response: JsonResponse & { records: { steps: readonly string[]; count: number } },
   doubts: Doubt[],
@@ -231,7 +231,10 @@ function named(limitParam: string | undefined): object {
   return limitParam === undefined || limitParam === 'limit' ? {} : { limitParam };
 }
 
-/** The likely parameter: `cursor` for `next_cursor`, `pageToken` for `nextPageToken`, and `cursor` for a bare `next`. */
+/**
+ * Guesses the query parameter for a cursor property: `cursor` for `next_cursor`, `pageToken` for `nextPageToken`, and
+ * `cursor` for a bare `next`.
+ */
 function paramOf(name: string): string {
   const rest = name.replace(/^(?:next|end)_?(?=.)/i, '');
   return /^next$/i.test(rest) ? 'cursor' : `${rest.charAt(0).toLowerCase()}${rest.slice(1)}`;
@@ -253,8 +256,8 @@ function isMap(value: unknown): value is Record<string, unknown> {
 }
 
 /**
- * The properties that a path may name. Names that look like placeholders are left out: a run would fill them in, so a
- * response could obtain a secret that way.
+ * Returns the properties that a path may name. Names that look like placeholders are left out, because a run would
+ * replace the placeholder, and a response could obtain a secret that way.
  */
 function propertiesOf(value: object): [string, unknown][] {
   return Object.entries(value).filter(([name]) => name.length <= 200 && !/[$#{]\{/.test(name));

@@ -28,7 +28,11 @@ export function proposeMarkup({ url, document }: { url: string; document: Docume
   const { settings: fields, columns } = chooseFields(candidates, records, html?.attribs.lang ?? '', doubts);
   const key = keyOf(columns, records.length, doubts);
   const next = nextLinkIn(document);
-  if (next?.guess) doubts.push({ at: ['source', 'paginate'], text: 'Found by the text of the link.' });
+  if (next?.guess)
+    doubts.push({
+      at: ['source', 'paginate'],
+      text: 'The link to the next page was found only by its text.',
+    });
   return {
     source: {
       type: 'http',
@@ -43,7 +47,7 @@ export function proposeMarkup({ url, document }: { url: string; document: Docume
   };
 }
 
-/** Elements without data for readers, which are skipped. */
+/** These elements are skipped, because they contain no data for readers. */
 const UNREAD = new Set('script style svg template noscript button input select label option'.split(' '));
 
 function isElement(node: AnyNode): node is Element {
@@ -54,7 +58,7 @@ function childElements(node: Element | Document): Element[] {
   return node.children.filter(isElement).filter(({ name }) => !UNREAD.has(name));
 }
 
-/** All descendants in document order. Not recursive, because pages may nest deeply. */
+/** Yields all descendants in document order. The function is not recursive, because pages may nest deeply. */
 function* elementsBelow(root: Element | Document): Generator<Element> {
   const open = childElements(root).reverse();
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
@@ -64,7 +68,7 @@ function* elementsBelow(root: Element | Document): Generator<Element> {
   }
 }
 
-/** The text directly in an element, without the text of nested elements. */
+/** Returns the text directly in an element, without the text of nested elements. */
 function ownText(element: Element): string {
   return element.children
     .map((child) => (child.type === 'text' ? (child as unknown as { data: string }).data : ''))
@@ -72,20 +76,26 @@ function ownText(element: Element): string {
     .trim();
 }
 
-/** The classes that need no escaping in a selector, without state classes and names that a build generates. */
+/**
+ * Returns the classes of an element that need no escaping in a selector. Classes for states, and names that a build
+ * generates, are left out.
+ */
 function classesOf(element: Element): string[] {
   return (element.attribs.class ?? '')
     .split(/\s+/)
     .filter((name) => /^[A-Za-z_][\w-]*$/.test(name) && !/^(?:js-|is-|has-)|\d{4,}/.test(name));
 }
 
-/** The class that names the thing rather than its state. */
+/** Returns the class that says what an element is, rather than the state of the element. */
 function mainClass(element: Element): string | undefined {
   const classes = classesOf(element);
   return classes.find((name) => !name.slice(1).includes('--')) ?? classes[0];
 }
 
-/** A selector such as `table.people` or `#main`, or the path from the nearest ancestor with an id or class. */
+/**
+ * Returns a selector such as `table.people` or `#main`. If the element has no id or class, the selector is the path
+ * from its nearest ancestor with an id or class.
+ */
 function selectorOf(element: Element): string {
   const names: string[] = [];
   for (let at: Element | null = element; at !== null; at = parentOf(at)) {
@@ -103,7 +113,7 @@ function parentOf(element: Element): Element | null {
   return parent !== null && parent.type === 'tag' ? (parent as Element) : null;
 }
 
-/** Names that are too general for a field, which is then named after its block. */
+/** Names that are too general for a field. A field with such a name is named after its block instead. */
 const STATES = /^(?:now|current|value|text|amount|content|inner|body|link)$/;
 
 /** A possible field, before its values are known. */
@@ -113,7 +123,7 @@ interface Candidate {
   replace?: [string, string];
 }
 
-/** The candidates in the first records, without duplicates. */
+/** Returns the possible fields in the first records, without duplicates. */
 function candidatesIn(records: readonly Element[]): Candidate[] {
   const candidates = new Map<string, Candidate>();
   for (const candidate of records.slice(0, LOOKED_AT).flatMap(candidatesOfRecord)) {
@@ -122,17 +132,17 @@ function candidatesIn(records: readonly Element[]): Candidate[] {
   return [...candidates.values()].slice(0, MAX_FIELDS * 4);
 }
 
-/** The columns of a table, named by their headings: first the texts, then the links. */
+/** Returns the columns of a table as possible fields, named by their headings: first the texts, then the links. */
 function columnsOf(headings: readonly string[]): Candidate[] {
   const names = headings.map((heading, at) => wordOf(heading) || `column_${at + 1}`);
   return [
     ...names.map((name, at) => ({ name, path: `td:nth-child(${at + 1})` })),
-    // Only direct children: the table itself may be in a cell of another table.
+    // A link must be a direct child of its cell, because the table itself may be in a cell of another table.
     ...names.map((name, at) => ({ name: `${name}_url`, path: `td:nth-child(${at + 1}) > a@href` })),
   ];
 }
 
-/** Keeps candidates whose values differ between records and from those of other candidates. */
+/** Keeps candidates whose values differ between records, and differ from the values of other candidates. */
 function chooseFields(
   candidates: readonly Candidate[],
   records: readonly Element[],
@@ -204,7 +214,10 @@ function candidatesOf(element: Element, record: Element): Candidate[] {
   return candidates;
 }
 
-/** The path of an element within its record, starting at the nearest class, and the name of its field. */
+/**
+ * Returns a name for the field in an element, and the element's path within its record, which starts at the nearest
+ * class.
+ */
 function placeOf(element: Element, record: Element): { path: string; name: string } {
   const text = textOf(element, { trim: true });
   const below: string[] = [];
@@ -214,7 +227,7 @@ function placeOf(element: Element, record: Element): { path: string; name: strin
       below.unshift(at.name === 'td' ? `td:nth-child(${positionOf(at)})` : at.name);
       continue;
     }
-    // If an element without a class contains all the text of an ancestor with a class, the ancestor represents it.
+    // If an element without a class contains all the text of an ancestor with a class, the path leads to the ancestor.
     const isAll = text !== '' && textOf(at, { trim: true }) === text && element.attribs.href === undefined;
     const rest = at === element || isAll ? '' : ` ${below.join(' > ')}`;
     return { path: `${at.name}.${own}${rest}`, name: wordByClass(own, record) || element.name };
@@ -223,7 +236,7 @@ function placeOf(element: Element, record: Element): { path: string; name: strin
   return { path: below.join(' > '), name: wordOf(element.attribs.itemprop ?? name) };
 }
 
-/** Field names for elements without a class. */
+/** Field names for elements without a class, by element name. */
 const NAMES: readonly [RegExp, string][] = [
   [/^h[1-6]$/, 'title'],
   [/^a$/, 'name'],
@@ -234,7 +247,10 @@ function positionOf(cell: Element): number {
   return (parentOf(cell)?.children ?? []).filter(isElement).indexOf(cell) + 1;
 }
 
-/** In a `staff-card`, `staff-card__name` becomes `name`, `price__was` becomes `price_was`, and `price__now` becomes `price`. */
+/**
+ * Derives a field name from a class. In a `staff-card`, `staff-card__name` becomes `name`, `price__was` becomes
+ * `price_was`, and `price__now` becomes `price`.
+ */
 function wordByClass(name: string, record: Element): string {
   const [block = '', element] = name.split(/__(?=[^_]*$)/);
   const blocks = classesOf(record);
@@ -256,12 +272,12 @@ interface Repeated {
   selector: string;
   elements: Element[];
   score: number;
-  /** The column headings of a table, by position. */
+  /** The headings of a table's columns, in column order. */
   headings?: string[];
   doubt?: string;
 }
 
-/** @returns groups of elements, the most likely records first */
+/** @returns groups of repeated elements; the group that most likely contains the records comes first */
 function repeatedIn(document: Document): Repeated[] {
   const groups = new Map<string, Element[]>();
   const tables: Element[] = [];
@@ -301,7 +317,8 @@ function ancestorsOf(element: Element): Element[] {
 }
 
 /**
- * Returns a score that is high for many elements with many common parts, and low in navigation, footers and sidebars.
+ * Returns the score of a group of elements. The score is high if many elements have many parts in common, and low in
+ * navigation, footers and sidebars.
  */
 function scoreOf(elements: readonly Element[]): number {
   const some = elements.slice(0, SAMPLE);
@@ -312,7 +329,7 @@ function scoreOf(elements: readonly Element[]): number {
   return Math.min(elements.length, 50) ** 0.6 * parts ** 1.5 * worthOfPlace(some[0] as Element);
 }
 
-/** The parts of an element: descendants with text of their own, and links. */
+/** Returns the parts of an element: its links, and its descendants with text of their own. */
 function partsOf(root: Element): Set<string> {
   const parts = new Set<string>();
   for (const element of elementsBelow(root)) {
@@ -333,7 +350,10 @@ function worthOfPlace(element: Element): number {
   return worth;
 }
 
-/** The rows of a data table. Tables that contain tables or have fewer than two columns are for layout. */
+/**
+ * Returns the rows of a data table. A table that contains another table or has fewer than two columns is used for
+ * layout.
+ */
 function rowsOf(table: Element): Repeated[] {
   const inside = [...elementsBelow(table)];
   if (inside.some(({ name }) => name === 'table')) return [];
@@ -364,7 +384,7 @@ const NEXT_CLASS = /(?:^|[-_])(?:next|forward|older)(?:$|[-_])/i;
 const NEXT_TEXT =
   /^(?:next|next page|weiter|nächste(?: seite)?|vor|suivant|siguiente|older|more|[›»→])\s*[›»→]?$/iu;
 
-/** @returns the path of the URL, and whether it is a guess; undefined if there is no such link */
+/** @returns the path of the link to the next page, and whether it is a guess; undefined if there is no such link */
 function nextLinkIn(document: Document): { path: string; guess: boolean } | undefined {
   const links = [...elementsBelow(document)].filter(
     ({ name, attribs }) =>

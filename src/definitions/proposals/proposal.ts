@@ -1,4 +1,7 @@
-/** A proposed workflow: its settings, doubts that become comments, names of fields, the key, and the types of values. */
+/**
+ * A proposed workflow: its settings, its key, the names of its fields, the types of their values, and doubts, which
+ * become comments.
+ */
 import { type Document, isMap, isScalar, parseDocument, stringify, type YAMLMap } from 'yaml';
 
 /** Why the user should check a setting. */
@@ -10,13 +13,13 @@ export interface Doubt {
 
 export interface Proposal {
   source: Record<string, unknown>;
-  /** Each value is a path, or a map with the path in `from`. */
+  /** The value of each field is a path, or a map with the path in `from`. */
   fields: Record<string, unknown>;
   key: string[];
   doubts: Doubt[];
 }
 
-/** Maximum number of records to examine, and of fields to propose. */
+/** Maximum number of records to examine, and maximum number of fields to propose. */
 export const LOOKED_AT = 100;
 export const MAX_FIELDS = 40;
 
@@ -31,10 +34,10 @@ export class Fields {
   }
 
   /**
-   * Adds a field, with a number appended to its name if the name is taken.
+   * Adds a field. If its name is taken, a number is appended to the name.
    *
-   * @param extra settings that convert its values
-   * @returns the name
+   * @param extra settings that convert the values of the field
+   * @returns the name of the field
    */
   add(name: string, values: readonly unknown[], path: string, extra: object = {}): string {
     const free = freeName(name, this.columns);
@@ -46,7 +49,7 @@ export class Fields {
   }
 }
 
-/** The proposal as a YAML file, with its doubts as comments above the settings. */
+/** Formats the proposal as a YAML file. Doubts become comments above the settings that they are about. */
 export function proposalText({ source, fields, key, doubts }: Proposal): string {
   const settings = {
     source,
@@ -76,7 +79,7 @@ function added(before: string | null | undefined, text: string): string {
   return before ? `${before}\n ${text}` : ` ${text}`;
 }
 
-/** A line break in quoted text would end the comment. */
+/** Removes line breaks, because a line break in quoted text would end the comment. */
 function oneLine(text: string): string {
   return text.replace(/[\p{Cc}\u2028\u2029\s]+/gu, ' ').slice(0, 300);
 }
@@ -98,21 +101,23 @@ export function wordOf(text: string): string {
 
 const GERMAN: Readonly<Record<string, string>> = { ä: 'ae', ö: 'oe', ü: 'ue', ß: 'ss' };
 
-/** The last name of a path. If it is too general, the previous name is put in front of it. */
+/**
+ * Returns the last name of a path. If this name is too general, the name before it in the path is put in front of it.
+ */
 export function propertyName(steps: readonly string[]): string {
   const last = steps.at(-1) ?? 'value';
   const before = steps.at(-2);
   return before !== undefined && GENERAL.test(last) ? `${before}_${last}` : last;
 }
 
-/** The name, with a number appended if it is taken. */
+/** Returns the name, with a number appended if the name is taken. */
 function freeName(name: string, taken: ReadonlyMap<string, unknown>): string {
   let free = name;
   for (let number = 2; taken.has(free); number++) free = `${name}_${number}`;
   return free;
 }
 
-/** Names of fields that identify records, best first. */
+/** Patterns for the names of fields that identify records, best first. */
 const KEYS: readonly RegExp[] = [
   /^_?id$/i,
   /^(?:uuid|guid|sku|isbn|ean|gtin|orcid|doi)$/i,
@@ -121,8 +126,8 @@ const KEYS: readonly RegExp[] = [
 ];
 
 /**
- * Chooses the setting `key`: of the fields with a unique value in every record, the one with the best name, or else the
- * first. If there is none, returns an empty list and adds a doubt.
+ * Chooses the setting `key` from the fields with a unique value in every record: the field with the best name, or else
+ * the first field. If no field is unique, returns an empty list and adds a doubt.
  *
  * @param records the number of records in `columns`
  */
@@ -147,14 +152,17 @@ export function keyOf(
   return [];
 }
 
-/** The conversion to add to a field, with a `doubt` if the values are ambiguous. */
+/** The conversion for the values of a field. If the values are ambiguous, `doubt` says why. */
 interface ValueKind {
   setting: { number: true | ',' } | { date: string | true };
   doubt?: string;
 }
 
 const COMMA_LANGUAGES = /^(?:de|fr|es|it|nl|pt|pl|sv|da|nb|no|fi|cs|sk|hu|ro|ru|uk|tr|el|hr|sl|bg)\b/i;
-/** A number, possibly with a currency or a short unit, or in parentheses. A number after a word is part of a name. */
+/**
+ * Matches a number, possibly with a currency or a short unit, or in parentheses. A number after a word does not match,
+ * because it is part of a name.
+ */
 const NUMBER =
   /^(?:[A-Z]{3}\s?|[^\d+\p{L}]{0,3})[-\u2212]?(\d[\d.,\s\u00a0\u202f'’]*)(?:\s?(?:\p{L}{1,3}[²³]?|[^\d\s\p{L}]{1,3}))?$/u;
 const MONTH = '(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*';
@@ -197,7 +205,7 @@ function dateKind(texts: readonly string[]): ValueKind | undefined {
 
 function numberKind(texts: readonly string[], language: string): ValueKind | undefined {
   const digits = texts.map((text) => NUMBER.exec(text)?.[1]?.trim());
-  // Long numbers and numbers with a leading 0 are identifiers: telephone numbers, postal codes, keys.
+  // Long numbers and numbers with a leading 0 are identifiers, such as telephone numbers, postal codes and keys.
   const isNumber = digits.every(
     (one) => one !== undefined && !/^0\d/.test(one) && one.replace(/\D/g, '').length <= 15,
   );
@@ -212,7 +220,7 @@ function numberKind(texts: readonly string[], language: string): ValueKind | und
   const [mark] = marks;
   const byLanguage = COMMA_LANGUAGES.test(language) ? ',' : '.';
   if (mark !== undefined) return numberBy(mark);
-  // No value is decisive: all separators, if any, group thousands.
+  // If no value shows which separator is the decimal mark, all separators are taken to group thousands.
   const separators = new Set(digits.flatMap((one) => (one as string).match(/[.,]/g) ?? []));
   if (separators.size === 0) return numberBy(byLanguage);
   const grouped = separators.has('.') ? ',' : '.';
@@ -228,7 +236,7 @@ function numberBy(mark: '.' | ','): ValueKind {
   return { setting: { number: mark === ',' ? ',' : true } };
 }
 
-/** Undefined if there is no separator, or if it could also group thousands. */
+/** Returns the decimal mark; undefined if there is no separator, or if the separator could also group thousands. */
 function decimalMark(digits: string): '.' | ',' | undefined {
   const last = /[.,](?=\d*$)/.exec(digits);
   if (last === null) return undefined;
@@ -239,7 +247,10 @@ function decimalMark(digits: string): '.' | ',' | undefined {
   return isGrouped ? undefined : mark;
 }
 
-/** Whether the numbers of a field are times: its name suggests it, and all are epoch seconds or ms from 1990 to 2099. */
+/**
+ * Whether the numbers of a field are times. They are if the name of the field suggests it, and all numbers are epoch
+ * seconds or milliseconds from 1990 to 2099.
+ */
 export function isMoment(name: string, values: readonly number[]): boolean {
   return (
     /(?:date|time|_at|At|_on|On|ts|stamp|updated|created|modified|expires|since|last)/.test(name) &&

@@ -1,4 +1,4 @@
-/** Requests one URL like a run, with the address guard and robots.txt, and proposes a workflow for the response. */
+/** Requests one URL as a run would, with the address guard and robots.txt, and proposes a workflow for the response. */
 import type { HttpSource } from '../../model/http-source.ts';
 import { createHostTurns } from '../../net/host-turns.ts';
 import { connectSource } from '../../sources/http/exchange.ts';
@@ -13,7 +13,7 @@ import { LOOKED_AT, type Proposal } from './proposal.ts';
 
 const NO_STATE: ReadonlyMap<string, string> = new Map();
 /**
- * @param source a definition with only the URL
+ * @param source a definition that contains only the URL
  * @throws SourceError, UnreadableError; Error if no records are found
  */
 export async function proposeFor(
@@ -72,7 +72,7 @@ export async function proposeFor(
   }
 }
 
-/** The proposal for a response in which each row is a record. */
+/** Proposes a workflow for a response in which each row is a record. */
 function proposeRows(url: string, parse: string, rows: unknown[]): Proposal {
   const proposal = proposeJson({ url, value: rows, linkHeader: undefined });
   return { ...proposal, source: { type: 'http', url, parse } };
