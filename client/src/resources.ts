@@ -40,7 +40,7 @@ export interface WebhookDetailBreaker {
   since: string | null;
   /** Time of the next attempt to a failing endpoint. A time in the past means as soon as possible. `null` if the endpoint is not failing, no delivery is waiting, or the webhook is paused. */
   nextAttemptAt: string | null;
-  /** Human-readable reason for holding deliveries back. `null` if they are not. */
+  /** Human-readable reason why deliveries are held back. `null` if no deliveries are held back. */
   reason: string | null;
 }
 
@@ -210,7 +210,7 @@ export interface ReplayPlan {
   states: ('waiting' | 'delivered' | 'dead' | 'canceled')[];
   /** Number of events that the replay would send. */
   count: number;
-  /** Number of events by delivery state. For a state that is not selected: how many events a replay of only that state would send. */
+  /** Number of events in each delivery state, including states that `states` does not select. */
   byState: ReplayPlanByState;
   /** `false` if 50,000 deliveries or more match: the counts are then lower bounds. */
   isComplete: boolean;

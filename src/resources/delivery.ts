@@ -211,8 +211,7 @@ export const replayPlanResource = named(
     count: count('Number of events that the replay would send'),
     byState: object(
       { waiting: count(), delivered: count(), dead: count(), canceled: count() },
-      'Number of events by delivery state. For a state that is not selected: how many events a replay of only that ' +
-        'state would send',
+      'Number of events in each delivery state, including states that `states` does not select',
     ),
     isComplete: boolean('`false` if 50,000 deliveries or more match: the counts are then lower bounds'),
   }),

@@ -65,7 +65,9 @@ const breaker = object(
           'endpoint is not failing, no delivery is waiting, or the webhook is paused',
       ),
     ),
-    reason: nullable(text('Human-readable reason for holding deliveries back. `null` if they are not')),
+    reason: nullable(
+      text('Human-readable reason why deliveries are held back. `null` if no deliveries are held back'),
+    ),
   },
   'Circuit breaker of the endpoint',
 );

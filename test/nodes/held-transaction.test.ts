@@ -121,7 +121,7 @@ const WALKS = new Map<RegExp, (jobs: number) => number>([
   [/^\s*with recursive waiting_lane/, (jobs) => 8 * jobs],
   // Jobs of all workflows of a team are queued together.
   [/^\s*insert into job\b/, (jobs) => WORKFLOWS * ofOneWorkflow(jobs)],
-  [/^\s*select job\.\* from .* order by slot/s, (jobs) => WORKFLOWS * ofOneWorkflow(jobs)],
+  [/^\s*select .* from unnest\(.* order by slot/s, (jobs) => WORKFLOWS * ofOneWorkflow(jobs)],
   [/^\s*with recursive.*update job\s+set state = .* from free/s, (jobs) => AT_ONCE * ofOneWorkflow(jobs)],
 ]);
 
