@@ -117,7 +117,7 @@ test('invalid flags fail immediately, and so does an unreachable server with --r
     ],
     [forward, /needs an API key: pass one with --key or FLOWHOOK_KEY/],
     [[...forward, '--key', 'x', '--events', 'workflow_finishd'], /did you mean "workflow_finished"\?/],
-    [[...forward, '--key', 'x', '--secret', 'short'], /--secret must be whsec_/],
+    [[...forward, '--key', 'x', '--secret', 'short'], /--secret must be `whsec_`/],
   ] as const) {
     const { code, stderr } = await place.run(...args);
     assert.match(stderr, sentence);

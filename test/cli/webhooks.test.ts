@@ -184,7 +184,7 @@ test('every mistake has an exit code, and the error suggests a correction', asyn
     [['rotate', id, '--overlap-hours', '200'], 2, /from 0 to 168/],
     [['deliveries', id, '--state', 'ded'], 2, /Did you mean dead\?/],
     [['delivery', 'dlv_1'], 3, /No delivery "dlv_1" found/],
-    [['replay', id], 2, /add --since/],
+    [['replay', id], 2, /--since is missing: .* add a time/],
     [['replay', id, '--since', 'yesterday'], 2, /--since must be a date or a time with a time zone/],
   ];
   await Promise.all(
