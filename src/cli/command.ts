@@ -4,8 +4,8 @@ import { Command as PlainCommand } from 'commander';
 export class Command extends PlainCommand {
   declare readonly commands: readonly Command[];
   /**
-   * An example omits the leading `flowhook`, unless another program comes first. The help of a noun, such as `flowhook
-   * jobs`, shows only the first example of each command.
+   * An example omits the leading `flowhook`, unless another program comes first. `flowhook jobs --help`, like the help of
+   * any noun, shows only the first example of each command.
    */
   examples: readonly string[] = [];
   /** The values that shell completion offers for each flag. */

@@ -12,7 +12,7 @@ const FIRST_STEPS = [
   'webhooks subscribe people https://example.com/hook',
   'jobs list --state failed',
 ];
-/** The help of a noun, such as `flowhook jobs`, shows at most this many examples. */
+/** Maximum number of examples in the help of a noun, such as `flowhook jobs --help`. */
 const EXAMPLES_OF_A_NOUN = 4;
 /** The width of the help, in characters, when the width of the terminal is unknown. */
 const WIDTH = 80;

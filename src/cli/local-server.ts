@@ -181,7 +181,9 @@ async function operationFor(method: string, pathname: string) {
     const named = Object.entries(found.groups ?? {}).map(([name, text]) => [name, decodeURIComponent(text)]);
     return { operation: await load(), params: Object.fromEntries(named) as Record<string, string> };
   }
-  throw new Error(`No command calls ${method} ${pathname}: add it to the operations of local-server.ts`);
+  throw new Error(
+    `local-server.ts has no operation for ${method} ${pathname}. Add the operation to its list`,
+  );
 }
 
 async function sealingServices(store: Store, config: Config) {

@@ -42,7 +42,7 @@ export class DefinitionChecks {
   }
 
   /**
-   * @param team the team whose turn the check takes
+   * @param team the check uses a turn of this team
    * @throws Problem `overloaded` if too many definitions of this team are waiting; Error if the thread failed
    */
   async check(team: string, given: ToCheck): Promise<Checked> {

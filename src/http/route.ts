@@ -51,7 +51,7 @@ export interface Operation<C extends Call> extends Declared {
   errors?: Readonly<Partial<Record<ErrorCode, Refusal>>>;
   /**
    * Handles a call whose route, method and key have been checked. The return value is sent as JSON with status 200,
-   * unless it is the reply.
+   * unless the handler returns the `Reply` that it has already sent.
    *
    * @throws Problem for every error: no other code chooses an error status
    */

@@ -16,7 +16,7 @@ import type { Store } from '../store/store.ts';
 /** Delay before the first report. An attempt that ends sooner is reported only once, at its end. */
 const FIRST_MS = 200;
 const EVERY_MS = 1_000;
-/** The longest time that the end of an attempt waits for the log to be written. */
+/** An attempt that ends waits at most this long until its log has been written. */
 const FLUSH_MS = 2_000;
 const HEAD_BYTES = 1 << 20;
 const RING_BYTES = 1 << 20;

@@ -31,8 +31,8 @@ export const problemResource = named(
         requestId: text('Request ID, as in the header `x-request-id`'),
         jobId: optional(text('ID of the job that conflicts or failed, as in the header `x-job-id`')),
       },
-      'Error as problem details (RFC 9457), returned in place of `Error` if `Accept` prefers `application/problem+json`; ' +
-        'not by the operations `readWorkflowData`, `queueWorkflowJob`, `listWebhooks`, `subscribeWebhook`, ' +
+      'Error as problem details (RFC 9457), returned in place of `Error` if `Accept` prefers `application/problem+json`. ' +
+        'These operations never return it: `readWorkflowData`, `queueWorkflowJob`, `listWebhooks`, `subscribeWebhook`, ' +
         '`unsubscribeWebhook` and `unsubscribeWebhookByPath`',
     ),
   ),

@@ -26,13 +26,13 @@ export const usageResource = withExample(
         jobs: optional(
           object(
             { finished: integer(), failed: integer(), canceled: integer() },
-            'Jobs that ended in this period. Missing in the usage of a webhook',
+            'Jobs that ended in this period. Omitted from the usage of a webhook',
           ),
         ),
         records: optional(
           object(
             { added: integer(), changed: integer(), removed: integer() },
-            'Records changed by jobs that finished in this period. Missing in the usage of a webhook',
+            'Records changed by jobs that finished in this period. Omitted from the usage of a webhook',
           ),
         ),
         deliveries: optional(
@@ -47,7 +47,7 @@ export const usageResource = withExample(
                   '1, 2, 5, 10, 20, 50 ms and so on',
               ),
             },
-            'Deliveries in this period. Missing in the usage of a workflow',
+            'Deliveries in this period. Omitted from the usage of a workflow',
           ),
         ),
       }),

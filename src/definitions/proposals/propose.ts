@@ -64,7 +64,7 @@ export async function proposeFor(
         );
       default:
         throw new Error(
-          `${url} returned ${body.parse}, for which no workflow can be proposed. Write \`records\` and \`fields\` of a workflow file yourself`,
+          `${url} returned ${body.parse}, and this command can propose a workflow only for web pages, JSON, CSV and NDJSON. Write a workflow file with \`records\` and \`fields\` yourself`,
         );
     }
   } finally {

@@ -251,8 +251,9 @@ const EVENT_HEADERS = {
   'webhook-id': 'Event ID: identical in every attempt, so that receivers can detect duplicates',
   'webhook-timestamp': 'Time of the signature, in seconds since 1970',
   'webhook-signature':
-    'Signatures of Standard Webhooks 1.0, separated by spaces: `v1,` with the secret of the webhook (HMAC-SHA256), ' +
-    '`v1a,` with the key of the team (ed25519) from `/.well-known/webhook-signing-keys/{teamId}`',
+    'Space-separated signatures (Standard Webhooks 1.0). `v1,` is followed by an HMAC-SHA256 made with the secret of ' +
+    'the webhook. `v1a,` is followed by an ed25519 signature made with the key of the team, which ' +
+    '`/.well-known/webhook-signing-keys/{teamId}` returns',
 };
 
 /** The `webhooks` section: one request for each event type. */

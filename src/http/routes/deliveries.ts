@@ -152,8 +152,9 @@ export const replayDeliveries: Operation<KeyedCall> = {
   group: 'Integrations',
   summary: 'Replay deliveries of a webhook',
   description:
-    'Sends the deliveries in `deliveryIds` again, all or none, or those of a period, by default all that have not ' +
-    'arrived. A waiting delivery becomes due immediately; for any other, a new delivery is created. Events keep their ' +
+    'Sends deliveries again: either those in `deliveryIds` (all of them or none), or those of a period (default: all ' +
+    'deliveries of the period that have not arrived). A waiting delivery becomes due immediately. For any other ' +
+    'delivery, a new delivery is created. Events keep their ' +
     '`webhook-id`, and a waiting event is not sent twice. The replay of a period runs in the background, throttled, ' +
     'in the order of the events; it survives restarts, and new events take precedence. It skips failed events that ' +
     'have since been delivered.',

@@ -101,8 +101,8 @@ export const exportPersonalData: Operation<KeyedCall<'erasure'>> = {
   summary: 'Export the data of a person',
   description:
     'Returns everything that the team stores about a person, one JSON object per line: records in every stored version, ' +
-    'events, delivery logs, errors, job logs and run states. Data of other people is reduced to the mention of the ' +
-    'person. Each line has `place`, `workflowId` and the data found there. If the export fails, the connection is ' +
+    'events, delivery logs, errors, job logs and run states. Where data is about several people, only the part that ' +
+    'mentions this person is returned. Each line has `place`, `workflowId` and the data found there. If the export fails, the connection is ' +
     'closed before the end of the response.',
   requestBody: jsonBody(
     { type: 'object', required: ['email'], properties: { email: emailSchema } },

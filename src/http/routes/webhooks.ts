@@ -235,7 +235,7 @@ export const pauseWebhook: Operation<KeyedCall<'webhooks'>> = {
   summary: 'Pause a webhook',
   description:
     'Holds back the deliveries of the webhook, including those of new events, until it is resumed. Deliveries that have ' +
-    'waited for about four days are given up. Repeating the call is harmless, and keeps the first `reason`.',
+    'waited for about four days fail permanently. Repeating the call is harmless, and keeps the first `reason`.',
   parameters,
   requestBody: jsonBody(
     {

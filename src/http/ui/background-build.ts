@@ -90,7 +90,7 @@ export class BackgroundBuild {
   #isStopped = false;
 
   /**
-   * @param input.root the root of the repository, or of the package, which has no sources
+   * @param input.root the root of the repository, or of the installed package, in which case there are no sources to build
    * @param input.what default: the dashboard
    */
   constructor(input: {

@@ -100,7 +100,7 @@ async function* linesOf(
   for await (const batch of batches) yield batch.map((item) => maker.line(item, page));
 }
 
-/** Refuses pagination whose next page is found in the response, because CSV and NDJSON contain only records. */
+/** Refuses pagination that reads the next page from the response, because CSV and NDJSON contain only records. */
 function refuseBlindPaging({ paginate }: HttpSource, parse: Parse): void {
   if (parse !== 'csv' && parse !== 'ndjson') return;
   if (paginate?.type !== 'cursor' && paginate?.type !== 'next_link') return;

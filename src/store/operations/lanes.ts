@@ -161,7 +161,7 @@ const ofLater = (isDue: string, order: 'asc' | 'desc' = 'asc') =>
 /**
  * SQL for the due time of the first waiting delivery of the ordered `webhook`, by event sequence.
  *
- * @param seen no new delivery with this sequence or a smaller one is waiting
+ * @param seen a sequence number; new deliveries up to this number are no longer waiting
  */
 const firstInOrder = (seen = '0') => {
   const first = ofClasses(
@@ -196,11 +196,11 @@ const FIRST_DUE_AT_OF_ONE = both(
 );
 
 /**
- * SQL condition: `webhook` has a delivery that is due, or that is dated further ahead than any delivery can wait. `$1`
- * is the time. The condition uses scalar subqueries instead of `exists`, which PostgreSQL may turn into one scan of all
+ * SQL condition: `webhook` has a delivery that is due, or whose date is so far ahead that the clock must have been set
+ * back. `$1` is the time. The condition uses scalar subqueries instead of `exists`, which PostgreSQL may turn into one scan of all
  * waiting deliveries.
  *
- * @param seen no new delivery with this sequence or a smaller one is waiting
+ * @param seen a sequence number; new deliveries up to this number are no longer waiting
  * @param ahead whether to search for retries and replays that are dated too far ahead
  */
 export function hasDue({ seen, ahead }: { seen: string; ahead: boolean }): Either<string> {
