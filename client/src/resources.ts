@@ -1034,11 +1034,11 @@ export interface UsageBucketDeliveries {
 
 export interface UsageBucket {
   start: string;
-  /** Jobs that ended in this period. Missing in the usage of a webhook. */
+  /** Jobs that ended in this period. Omitted from the usage of a webhook. */
   jobs?: UsageBucketJobs;
-  /** Records changed by jobs that finished in this period. Missing in the usage of a webhook. */
+  /** Records changed by jobs that finished in this period. Omitted from the usage of a webhook. */
   records?: UsageBucketRecords;
-  /** Deliveries in this period. Missing in the usage of a workflow. */
+  /** Deliveries in this period. Omitted from the usage of a workflow. */
   deliveries?: UsageBucketDeliveries;
 }
 

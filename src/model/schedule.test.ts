@@ -99,7 +99,7 @@ test('explains why an expression is invalid or never matches', () => {
     ['a b c d e', 'UTC', /illegal characters/],
     ['@reboot', 'UTC', /not supported/],
     ['@every 5m', 'UTC', /cron expression/],
-    ['0 0 30 2 *', 'UTC', /never/],
+    ['0 0 30 2 *', 'UTC', /matches none/],
     ['0 0 1 * *', 'Mars/Base', /time zone such as.*"Mars\/Base"/],
     ['0 0 1 * *', '', /time zone/],
   ] as const;

@@ -153,7 +153,7 @@ test('a source that deletes its working directory and its TMPDIR still succeeds'
 test('a source that replaces its state file with a pipe, a link or a directory fails immediately', async (t) => {
   for (const trick of ['mkfifo', 'ln -s /dev/zero', 'mkdir']) {
     const command = sh(`rm "$FLOWHOOK_STATE" && ${trick} "$FLOWHOOK_STATE"`);
-    assertFailed(await ended(await start(t, { command })), 'error', /is not a file of at most 1 MiB/);
+    assertFailed(await ended(await start(t, { command })), 'error', /is not a regular file of at most 1 MiB/);
   }
 });
 
