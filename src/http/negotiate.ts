@@ -57,7 +57,7 @@ const FORMAT_NAMES: Readonly<Record<string, string>> = {
 };
 const ENCODINGS = ['zstd', 'gzip', 'identity'] as const;
 
-/** The rest of the header is ignored. */
+/** Only this many comma-separated items of an `Accept` or `Accept-Encoding` header are read. */
 const MAX_PREFERENCES = 100;
 
 function preferences(header: string | undefined): { name: string; q: number }[] {
@@ -80,7 +80,7 @@ function first<T extends { q: number }>(preferences: readonly T[]): T | undefine
   return preferences.toSorted((one, other) => other.q - one.q)[0];
 }
 
-/** Compressing a shorter response saves no packet. */
+/** A response shorter than this is not compressed, because that would not save a network packet. */
 const LEAST_BYTES = 1_024;
 const TEXTS = /^(?:text\/(?!event-stream)|application\/(?:json|yaml|problem\+json))/;
 

@@ -195,12 +195,12 @@ export function lingerOn(request: IncomingMessage, { ms, bytes }: LingerBounds):
   if (request.complete || request.destroyed) return;
   const { socket } = request;
   const start = socket.bytesRead;
-  // An iterator that was abandoned still listens: `resume` has no effect.
+  // An abandoned iterator still listens to the request, so `resume` has no effect without a listener for `data`.
   request.on('data', () => {});
   request.resume();
   const end = performance.now() + ms;
   const look = setInterval(() => {
-    // The connection itself gets no listener: it may see thousands of requests.
+    // No listener is added to the connection, because listeners would accumulate over thousands of requests.
     if (socket.destroyed) clearInterval(look);
     if (performance.now() < end && socket.bytesRead - start <= bytes) return;
     clearInterval(look);

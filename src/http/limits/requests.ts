@@ -54,7 +54,7 @@ interface Entry {
 }
 
 const LOOK_MS = 100;
-/** Memory use is read once in this many looks. */
+/** Memory use is read only once per this many calls of `look`. */
 const MEMORY_EVERY = 10;
 /** How long after a refusal the node counts as under pressure. */
 const PRESSED_MS = 1_000;
@@ -302,7 +302,7 @@ function usedMemory(): number {
   return Math.max(residentMemory() / limit, used / most);
 }
 
-/** In bytes; 0 if it cannot be read, for example because connections use all file descriptors. */
+/** Resident memory in bytes. 0 if it cannot be read, for example because connections use all file descriptors. */
 function residentMemory(): number {
   try {
     return process.memoryUsage.rss();
@@ -313,7 +313,7 @@ function residentMemory(): number {
 
 /** How long a client has to complete a half-sent request when nothing else is in flight. */
 const HALF_SENT_MS = 750;
-/** Turns of the event loop before idle connections are closed: each reads the input that has arrived. */
+/** Idle connections are closed after this many turns of the event loop. Each turn reads the input that has arrived. */
 const TURNS = 4;
 
 /**
@@ -337,7 +337,8 @@ export async function drain(input: {
     } while (inFlight.size > 0);
   };
   inFlight.drain();
-  // A connection whose next request has arrived but has not been read looks idle. On a busy node most of them do.
+  // A connection looks idle while its next request has arrived but has not been read. On a busy node, most connections
+  // look idle.
   for (let turn = 0; turn < TURNS; turn += 1) await nextTurn();
   const closed = app.close().finally(() => over.abort());
   const late = pause(withinMs, true, { signal }).catch(() => false);
@@ -350,7 +351,10 @@ export async function drain(input: {
 
 const no = () => false;
 
-/** Requests that start in one turn of the event loop. Few, so that a turn is short. One team can have three quarters. */
+/**
+ * At most this many requests start per turn of the event loop, so that a turn stays short. A single team gets at most
+ * three quarters of them.
+ */
 const PER_TURN = 16;
 
 /** Starts requests in turns of the event loop, fairly between teams. */

@@ -132,7 +132,7 @@ function anyOf(answer: Answer, errors: Record<number, Answer>): Record<string, A
   );
 }
 
-/** The errors of a route by status: its own, and those of every route of its kind. */
+/** The errors of a route, by status: declared by its operation, or implied by its key, scope or input checks. */
 function refusedBy({ operation, scope, method }: Route): Record<number, Answer> {
   const isFrozen = operation.frozen === true;
   const codes = Object.entries({
@@ -210,7 +210,7 @@ const SHARED: readonly SharedRefusal[] = [
     },
   },
 ];
-/** This error belongs to a path: none of its operations returns it. */
+/** This error depends only on the path and the method, so no operation returns it. */
 const METHOD_NOT_ALLOWED: SharedRefusal = {
   code: 'method_not_allowed',
   name: 'MethodNotAllowed',

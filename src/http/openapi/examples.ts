@@ -158,7 +158,7 @@ const OWN_EXAMPLES: Readonly<Record<string, unknown>> = {
   'listInspectedRequests.after': 12,
   'listEvents.after': '41',
   'listEvents.next': 42,
-  // Empty, because linters take any object with `type` and `example` for a schema.
+  // The example has no types, because linters mistake every object with `type` and `example` for a schema.
   'listEventTypes.answer.application/json': { types: [] },
   'listEventHistory.type': 'workflow_failed',
   'openStream.answer.text/event-stream': `event: invalidate\nid: 42\ndata: {"kind":"jobs","ids":["${IDS.job}"]}\n\n`,

@@ -45,7 +45,7 @@ export const schemas: Readonly<Record<string, JsonSchema>> = Object.fromEntries(
     signingKeyResource,
     logLineResource,
     workflowResource,
-    // Last, because parts that events share with the schemas above are named after those schemas.
+    // Events come last, so that parts that they share with the schemas above are named after the schemas above.
     eventResource,
     ...eventResources,
   ].map(({ name, definition }) => [name, definition]),

@@ -243,7 +243,7 @@ async function checkedDefinition(
         'Define other workflows in files',
     ]);
   }
-  // Deeper values can neither be written as JSON nor sent to the thread.
+  // A more deeply nested value can neither be written as JSON nor sent to the thread that checks definitions.
   if (isNestedDeeper(fields, MAX_LEVELS)) {
     throw invalidBy([`Lists and maps are nested more than ${MAX_LEVELS} levels deep`]);
   }
@@ -266,7 +266,7 @@ async function checkedDefinition(
   return checked;
 }
 
-/** Empty if the operator's file cannot be read; the log says why. */
+/** The secrets that a team may use. Empty if the operator's file of secrets cannot be read; the log says why. */
 async function secretsOf(
   { apiSecrets, log }: KeyedCall<'apiSecrets'>['services'],
   slug: string,

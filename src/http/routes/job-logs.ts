@@ -63,7 +63,7 @@ export const readJobLogs: Operation<KeyedCall<'streams'>> = {
     const afterSeq = AFTER.read(query) ?? 0;
     const limit = LIMIT.read(query) ?? DEFAULT_LIMIT;
     const asked = ATTEMPT.read(query);
-    // The job is read before its lines: after it has ended, no lines are added.
+    // The job is read before its lines, because no lines are added after a job has ended.
     const job = await jobOf(call);
     const attempt = asked ?? job.attempt;
     const found = await services.store.jobs.log({
@@ -140,7 +140,7 @@ async function follow(
   void stream.closed.then(() => wake());
   try {
     while (stream.isOpen && (await caller.isStillGood())) {
-      // The job is read before its lines: after it has ended, no lines are added.
+      // The job is read before its lines, because no lines are added after a job has ended.
       const job = await store.jobs.get({ teamId, id: jobId });
       if (job === undefined) return;
       const lines = await store.jobs.log({ teamId, jobId, attempt, afterSeq: seq, limit: LINES_AT_ONCE });

@@ -191,7 +191,7 @@ export const rerunJob: Operation<KeyedCall> = {
       teamId,
       workflowId,
       origin: call.caller.isLocal ? 'cli' : 'api',
-      // A key belongs to one path: clients may use the same key for queueing, or for another job.
+      // The key is stored with the job ID, so clients may use the same key to queue a job or to rerun another one.
       idempotencyKey: key === null ? null : `${id} ${key}`,
       trace: call.trace,
     });

@@ -75,7 +75,7 @@ export const erasePerson: Operation<KeyedCall<'erasure'>> = {
       { teamId: caller.teamId, keyId: caller.keyId, dryRun: report.dryRun, found: report.found },
       'data.erased',
     );
-    // The names of the files are only for the operator.
+    // The response has only the number of backups, because the names of their files are for the operator.
     return { ...report, backups: report.backups.length };
   },
 };
@@ -138,7 +138,7 @@ export const exportPersonalData: Operation<KeyedCall<'erasure'>> = {
         subject: subjectOf(services.erasure.sealer, { teamId: caller.teamId, email, id: null }),
       },
     });
-    // Without the email address, which does not belong in a log.
+    // The log line omits the email address, because personal data does not belong in logs.
     services.log.info({ teamId: caller.teamId, keyId: caller.keyId }, 'data.exported');
     reply.type('application/x-ndjson; charset=utf-8');
     return sendStream(call, lines(entries));

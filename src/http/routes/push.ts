@@ -151,7 +151,7 @@ export const pushRecords: Operation<KeyedCall<'isReady' | 'isStopping' | 'longCa
   },
 };
 
-/** The body. Stopping early leaves the connection open for the response. */
+/** Yields the body. If the reader stops early, the connection stays open for the response. */
 async function* bytesOf(request: IncomingMessage): AsyncGenerator<Uint8Array> {
   inviteBody(request);
   try {

@@ -31,7 +31,7 @@ export const listWebhooks: Operation<KeyedCall> = {
     const { services, caller } = call;
     const whose = { teamId: caller.teamId, ...(await workflowFilter(call)) };
     const all = await Array.fromAsync(everyRowInTurn(services.store.webhooks.list, whose));
-    // IDs are out of order after a clock was set back.
+    // Webhooks are sorted by creation time, because IDs are out of order after a clock has been set back.
     return {
       webhooks: all
         .sort((one, other) => one.createdAt - other.createdAt)
@@ -227,7 +227,7 @@ async function bodyIds(request: IncomingMessage): Promise<string[]> {
   return [typeof id === 'string' ? id : ''];
 }
 
-/** The ID, which must be the same in all places that have one; undefined if there is none. */
+/** The webhook ID of a request. Every place that holds an ID must hold the same one. Undefined if none holds an ID. */
 function idFrom(ids: readonly string[]): string | undefined {
   if (ids.includes('') || new Set(ids).size > 1) throw new Problem('field_invalid', { sentence: THREE_WAYS });
   return ids[0];

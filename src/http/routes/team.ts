@@ -40,7 +40,7 @@ export const readMe: Operation<KeyedCall<'quotas' | 'webhooks'>> = {
     const team = await store.teams.get({ teamId });
     const own = await store.teams.quotas({ teamId });
     const key = await store.keys.get({ teamId, id: keyId });
-    // Both existed a moment ago: the team may have been deleted since.
+    // The team and the key existed when the request was authenticated, but may have been deleted since.
     if (team === undefined || key === undefined) throw new Problem('unauthorized');
     const { workflows, webhooks: hooks, keys, records, storedBytes, runningJobs } = { ...quotas, ...own };
     return meResource.of({

@@ -85,7 +85,7 @@ export const listWebhookDetails = listOperation({
     '`failing` webhooks, whose last attempt failed, from `active` ones.',
   name: 'webhooks',
   resource: webhookDetailResource,
-  // The webhook of the cursor may be gone; its ID still marks the position.
+  // The webhook that the cursor names may have been deleted. Its ID still marks the position in the list.
   order: byId('after', 'wh'),
   parameters: [WORKFLOW_FILTER],
   filters: {

@@ -51,7 +51,7 @@ interface Exchange {
   isServer: boolean;
   teamId: string | null;
   keyId: string | null;
-  /** Whether it was refused because of overload. Such requests are only counted, not logged. */
+  /** Whether the request was refused because of overload. Such requests are counted but not logged. */
   isShed: boolean;
   traced: Traced;
 }
@@ -62,7 +62,7 @@ export interface ServerParts extends Pick<Services, 'log' | 'authenticator' | 't
   observer: Observer;
   /** Undefined if tracing is off. */
   tracing: Tracing | undefined;
-  /** Undefined if the operator has set none. */
+  /** Undefined if the operator has not configured rate limits. */
   rateLimits: RateLimits | undefined;
   connections: ConnectionLimits;
   timeouts: Timeouts;
@@ -105,7 +105,7 @@ export function createApp(parts: ServerParts & { services: Services; routes: rea
   /** `/` exists only for browsers. */
   const find = (path: string, accept?: string) =>
     path === '/' && !prefersHtml(accept) ? undefined : match(path);
-  /** The latest exchange on each connection: the parser reports errors without a request. */
+  /** The latest exchange on each connection. It is looked up when the parser reports an error without a request. */
   const latest = new WeakMap<object, Exchange>();
 
   const handle = (raw: IncomingMessage, response: ServerResponse): void => {
@@ -142,7 +142,7 @@ export function createApp(parts: ServerParts & { services: Services; routes: rea
   function setCommonHeaders(exchange: Exchange): void {
     const { request, reply, route } = exchange;
     reply.headers({ 'x-request-id': request.id, 'x-content-type-options': 'nosniff' });
-    // Responses with an `ETag` replace this header, because clients may cache them.
+    // Clients may cache responses with an `ETag`, which replace this `cache-control` header.
     if (route?.scope) {
       reply.header('cache-control', 'private, no-store');
       // After a change of key or session, the cache must not return responses to the previous one.
@@ -243,7 +243,8 @@ export function createApp(parts: ServerParts & { services: Services; routes: rea
     else if (body !== undefined) sent = JSON.stringify(body);
     if (sent !== undefined && !reply.hasHeader('content-type')) reply.type('application/json; charset=utf-8');
     const bytes = typeof sent === 'string' ? await compressed(request, reply, sent) : sent;
-    // The client may still send the body or skip it. The server could not distinguish the body from the next request.
+    // The connection is closed: the client may still send the body or skip it, and the server could not distinguish the
+    // body from the next request.
     if (isUninvited(request.raw)) reply.header('connection', 'close');
     reply.write(bytes, (error) => fail(exchange, error));
   }

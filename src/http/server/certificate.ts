@@ -63,7 +63,7 @@ export class Certificate {
       }
       this.#refusal = undefined;
     } catch (err) {
-      // The next look tries again: one of the two files may still be incomplete.
+      // One of the two files may still be incomplete, so the next check tries again.
       const { message } = err as Error;
       if (message !== this.#refusal) {
         this.#log.error({ err }, 'certificate.not_changed: the previous certificate stays in use');

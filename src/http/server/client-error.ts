@@ -26,7 +26,7 @@ interface ParserError extends Error {
  * @param input.isFrozen whether the request is for an operation of the contract
  */
 export function createClientErrorHandler(input: {
-  /** The latest response on a connection: the parser reports errors without a request. */
+  /** The latest response on a connection. It is needed because the parser reports errors without a request. */
   responseOn(socket: Duplex): ServerResponse | undefined;
   unknownMethod(target: string): Problem;
   isFrozen(method: string, target: string): boolean;
@@ -95,7 +95,7 @@ function problemOf(error: ParserError, unknownMethod: (target: string) => Proble
   return new Problem('request_malformed', { cause: error });
 }
 
-/** The request line, if the parser's bytes start with it: they do unless the request arrived in several packets. */
+/** The first line of the parser's bytes. It is the request line unless the request arrived in several packets. */
 function firstLine({ rawPacket }: ParserError): string {
   if (!(rawPacket instanceof Buffer)) return '';
   return rawPacket.subarray(0, MAX_LINE_BYTES).toString('latin1').split('\n', 1)[0] ?? '';

@@ -161,7 +161,7 @@ function registerDatabase(metrics: Metrics, store: Store): void {
   });
 }
 
-/** In two turns: a read of SQLite blocks the event loop until it is done. */
+/** Reads in two turns of the event loop, because a read of SQLite blocks the event loop until the read is done. */
 async function readAll({ status }: Store) {
   const database = await status.database();
   const work = await status.work({ most: MOST });

@@ -56,7 +56,7 @@ async function problemOf(
     return undefined;
   } catch (error) {
     const problem = toProblem(error);
-    // The database's own message is only for the log.
+    // Messages from the database go only to the log, because the messages of readiness are public.
     const isKnown = name === 'started' || problem.code !== 'internal';
     return isKnown ? problem : new Problem('database_unavailable', { cause: error });
   }

@@ -75,7 +75,7 @@ function ended(): Problem {
 
 const MAX_WAITING = 200;
 const MAX_OF_TEAM = 20;
-/** How often to look without a nudge: commits of other processes are not always reported. */
+/** How often the database is read when no commit was reported. Commits of other processes may go unreported. */
 const LOOK_MS = 1_000;
 
 interface Waiting {
@@ -131,7 +131,7 @@ export class EventWaits {
       signal.addEventListener('abort', one.end);
       this.#waiting.add(one);
       this.#poller.start();
-      // Nothing was watching for commits between the caller's own look and now.
+      // A commit between the caller's last read and now may have gone unnoticed, so the poller is nudged.
       this.#poller.nudge();
     });
     if (this.#waiting.size === 0) await this.#poller.stop();
