@@ -10,16 +10,11 @@ COPY package.json package-lock.json .npmrc ./
 COPY client/package.json client/
 COPY dashboard/package.json dashboard/
 COPY toolchain/package.json toolchain/
-# The optional packages are Node and PostgreSQL for development, and Vite's compiler, which the build needs.
+# The optional packages include the bundler's compiler, which the build needs.
 RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY . .
 RUN npm pack --pack-destination /tmp \
  && mkdir /app && tar -xzf /tmp/flowhook-*.tgz --strip-components=1 -C /app
-# Leaves only the packages that the service needs at run time, at the versions of the lock file. `.npmrc` is removed
-# because it would install the optional ones again.
-RUN rm .npmrc && npm prune --omit=dev --omit=optional --ignore-scripts --no-audit --no-fund \
- && find node_modules -type l -delete \
- && mv node_modules /app/
 
 FROM node:26-slim
 # tini reaps orphaned processes and forwards signals. Without it, the service would be process 1.

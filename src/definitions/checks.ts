@@ -11,7 +11,7 @@ import type { Worker } from 'node:worker_threads';
 import { Problem } from '../model/error.ts';
 import { within } from '../std/clock.ts';
 import { FairPlaces, NoPlaceError } from '../std/fair-share.ts';
-import { startWorker } from '../std/thread.ts';
+import { startThread } from '../std/own-files.ts';
 import type { Checked, FromCheck, ToCheck } from './check-thread.ts';
 
 /** The time limit of a check is generous: an ordinary definition takes a few milliseconds. */
@@ -128,5 +128,5 @@ interface Thread {
 
 function openThread(): Worker {
   const resourceLimits = { maxOldGenerationSizeMb: MEMORY_MB };
-  return startWorker(import.meta.url, 'check-thread', { resourceLimits });
+  return startThread('check-thread', { resourceLimits });
 }

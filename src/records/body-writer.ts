@@ -5,8 +5,9 @@
 import type { Worker } from 'node:worker_threads';
 import type { Logger } from '../observe/log.ts';
 import { FairPlaces } from '../std/fair-share.ts';
+import { startThread } from '../std/own-files.ts';
 import { onAbort } from '../std/stop-order.ts';
-import { startWorker, Thread, ThreadEndedError } from '../std/thread.ts';
+import { Thread, ThreadEndedError } from '../std/thread.ts';
 import type { BodyThreadData, FromBodies, ToBodies } from './body-thread.ts';
 import { type Body, VersionGoneError } from './read.ts';
 
@@ -111,7 +112,7 @@ export class BodyWriter {
 
 /** Starts a body thread that reads from a database. */
 export function openThread(databaseUrl: string): Worker {
-  return startWorker(import.meta.url, 'body-thread', {
+  return startThread('body-thread', {
     workerData: { databaseUrl } satisfies BodyThreadData,
   });
 }

@@ -5,7 +5,8 @@ import type { AttemptLease } from '../model/job.ts';
 import { InvalidRecordError } from '../model/record.ts';
 import type { Logger } from '../observe/log.ts';
 import { FairPlaces } from '../std/fair-share.ts';
-import { startWorker, Thread } from '../std/thread.ts';
+import { startThread } from '../std/own-files.ts';
+import { Thread } from '../std/thread.ts';
 import { type IngestSettings, TooManyRecordsError } from './ingest-batch.ts';
 import type { FromIngest, IngestThreadData, PlannedBatch, Refusal, ToIngest } from './ingest-thread.ts';
 import type { Suppression } from './suppress.ts';
@@ -100,7 +101,7 @@ export class Ingester {
 
 function openThread(databaseUrl: string): Worker {
   const workerData = { databaseUrl } satisfies IngestThreadData;
-  return startWorker(import.meta.url, 'ingest-thread', { workerData });
+  return startThread('ingest-thread', { workerData });
 }
 
 function plannedOf(reply: FromIngest): PlannedBatch | 'wait' {

@@ -1,16 +1,5 @@
 /** The main thread's side of a worker thread that responds to numbered calls. */
-import { extname } from 'node:path';
-import { Worker, type WorkerOptions } from 'node:worker_threads';
-
-/**
- * Starts a thread from a file in the caller's directory. The file has the caller's extension, so that compiled code
- * starts the compiled thread.
- *
- * @param caller `import.meta.url`
- */
-export function startWorker(caller: string, name: string, options: WorkerOptions): Worker {
-  return new Worker(new URL(`./${name}${extname(caller)}`, caller), options);
-}
+import type { Worker } from 'node:worker_threads';
 
 /** Thrown if the thread ended before it responded to a call. */
 export class ThreadEndedError extends Error {

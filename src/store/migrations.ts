@@ -11,13 +11,13 @@
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { nearest } from '../std/nearest.ts';
+import { ROOT } from '../std/own-files.ts';
 
 export const DRIVERS = ['sqlite', 'postgres'] as const;
 export type Driver = (typeof DRIVERS)[number];
 
-export const MIGRATIONS = fileURLToPath(new URL('./migrations/', import.meta.url));
+export const MIGRATIONS = join(ROOT, 'src/store/migrations/');
 
 const TYPES: Readonly<Record<string, Readonly<Record<Driver, string>>>> = {
   /** Compared and sorted by bytes. */

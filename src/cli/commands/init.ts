@@ -1,10 +1,11 @@
 /** `flowhook init` and `flowhook config`: creates the files of a new installation, and shows the settings. */
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { commentedSettings } from '../../config/commented-file.ts';
 import { ConfigError } from '../../config/config.ts';
 import { settingsByGroup } from '../../config/settings.ts';
 import { misspelledVariables } from '../../config/sources.ts';
+import { readOwnFile } from '../../std/own-files.ts';
 import type { Command } from '../command.ts';
 import { exitCodeOf } from '../exit.ts';
 import { addAllSettings, configOf, type Options } from '../options.ts';
@@ -16,10 +17,10 @@ const DIRECTORY_OF_UNIT = '/etc/flowhook';
 /** Functions that return the content of each file, by the path of the file in the new directory. */
 const FILES: Readonly<Record<string, (directory: string) => string>> = {
   'flowhook.yaml': commentedSettings,
-  'workflows/default/hello.yaml': () => packed('templates/hello.yaml'),
-  '.env.example': () => packed('templates/env.example'),
-  '.gitignore': () => packed('templates/gitignore'),
-  'compose.yaml': () => packed('compose.yaml'),
+  'workflows/default/hello.yaml': () => readOwnFile('templates/hello.yaml'),
+  '.env.example': () => readOwnFile('templates/env.example'),
+  '.gitignore': () => readOwnFile('templates/gitignore'),
+  'compose.yaml': () => readOwnFile('compose.yaml'),
   'flowhook.service': unitOf,
 };
 
@@ -86,12 +87,7 @@ function inShell(path: string): string {
 /** Returns the systemd unit, in which % must be escaped. */
 function unitOf(directory: string): string {
   const written = directory.replaceAll('%', '%%');
-  return packed('templates/flowhook.service').replaceAll(DIRECTORY_OF_UNIT, () => written);
-}
-
-/** Reads a file of the package. The relative path is the same from `src/cli/` as from the built `dist/cli/`. */
-function packed(path: string): string {
-  return readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8');
+  return readOwnFile('templates/flowhook.service').replaceAll(DIRECTORY_OF_UNIT, () => written);
 }
 
 export function addConfig(program: Command): void {

@@ -1,6 +1,6 @@
 /** The dashboard and the guide: their routes, their sessions, and their background builds. */
-import { fileURLToPath } from 'node:url';
 import type { Logger } from '../../observe/log.ts';
+import { ROOT } from '../../std/own-files.ts';
 import type { Store } from '../../store/store.ts';
 import { Sessions } from '../../teams/sessions.ts';
 import type { LastUsed } from '../../teams/usage.ts';
@@ -8,9 +8,6 @@ import type { Route } from '../route.ts';
 import { BackgroundBuild, DASHBOARD, GUIDE } from './background-build.ts';
 import { dashboardRoutes, guideRoute } from './pages.ts';
 import { SessionRoutes } from './session.ts';
-
-/** The root of the repository or the package: `dist/` has the same depth as `src/`. */
-const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 
 export interface Dashboard {
   /** Adds to the table: the API under `/ui/api`, with sessions instead of keys, and the pages. */

@@ -4,6 +4,9 @@ import type { AnyNode, Document, Element } from 'domhandler';
 import type { Parse } from '../../model/http-source.ts';
 import { MalformedError } from '../../std/lines.ts';
 
+/** Parsers, selectors and JSONPath are loaded when a source first needs them. */
+const require = createRequire(import.meta.url);
+
 /**
  * Limit for the text that one path matches in one record. Matches may be nested, and each nested match repeats the text
  * of its descendants.
@@ -96,8 +99,8 @@ export function compileJsonPath(path: string): Finder {
       return found === undefined ? [] : [found];
     };
   }
-  // The JSONPath library is loaded only when a path needs it. Most paths match only one place, and do not need it.
-  const { jsonpath } = createRequire(import.meta.url)('json-p3') as typeof import('json-p3');
+  // Most paths match only one place, and do not need the library.
+  const { jsonpath } = require('json-p3') as typeof import('json-p3');
   let query: ReturnType<typeof jsonpath.compile>;
   try {
     query = jsonpath.compile(path);
@@ -182,7 +185,7 @@ export function textOf(node: AnyNode, options: { trim: boolean }): string {
 const SEPARATES = new Set(['br', 'p', 'div', 'li', 'tr', 'td', 'th', 'dt', 'dd', 'h1', 'h2', 'h3', 'h4']);
 
 function cssSelect(): typeof import('css-select') {
-  return createRequire(import.meta.url)('css-select') as typeof import('css-select');
+  return require('css-select') as typeof import('css-select');
 }
 
 /**
@@ -191,9 +194,6 @@ function cssSelect(): typeof import('css-select') {
  * minutes.
  */
 const MAX_DEPTH = 512;
-
-/** Each parser is loaded only when a response needs it. */
-const require = createRequire(import.meta.url);
 
 export function parseMarkup(text: string, options: { xml: boolean }): Document {
   if (options.xml) {

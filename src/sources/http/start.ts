@@ -4,9 +4,8 @@
  */
 import { createHash } from 'node:crypto';
 import { tmpdir } from 'node:os';
-import { extname } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import type { HttpSource } from '../../model/http-source.ts';
+import { commandOf } from '../../std/own-files.ts';
 import { USER_AGENT } from '../../std/version.ts';
 import { type ChildEnd, startChild } from '../process/child.ts';
 import { cleanEnvironment, runEnvironment } from '../process/environment.ts';
@@ -16,10 +15,7 @@ import { createMask, fillSecrets, secretsIn } from '../secrets.ts';
 import type { HarnessInput } from './harness.ts';
 import type { HarnessResult } from './read-source.ts';
 
-const HARNESS_ARGV: readonly string[] = [
-  process.execPath,
-  fileURLToPath(new URL(`./harness${extname(import.meta.url)}`, import.meta.url)),
-];
+const HARNESS_ARGV: readonly string[] = commandOf('http-harness');
 /**
  * Increment this number when a new version of Flowhook reads other records from the same response. A new number
  * invalidates the stored cache validators.

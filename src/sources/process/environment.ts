@@ -3,9 +3,9 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { access, constants, stat } from 'node:fs/promises';
-import { delimiter, dirname, extname, join, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { delimiter, dirname, join, resolve } from 'node:path';
 import { countWords } from '../../std/amounts.ts';
+import { programFile } from '../../std/own-files.ts';
 
 const KEPT = ['HOME', 'LANG', 'TZ', 'USER'];
 const DEFAULT_PATH = '/usr/local/bin:/usr/bin:/bin';
@@ -150,7 +150,7 @@ export async function requireRunAs(runAs: RunAs | undefined, workflowsDirectory:
   }
   const needed = [
     ['x', process.execPath],
-    ['r', fileURLToPath(new URL(`./module-harness${extname(import.meta.url)}`, import.meta.url))],
+    ['r', programFile('module-harness')],
     ...(existsSync(workflowsDirectory) ? [['x', workflowsDirectory]] : []),
   ] as [access: 'r' | 'x', path: string][];
   for (const [access, path] of needed) {

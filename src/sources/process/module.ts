@@ -4,21 +4,17 @@
  */
 import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
-import { dirname, extname, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { dirname, resolve } from 'node:path';
 import { DEFAULT_LIMITS, type Source } from '../../model/workflow.ts';
 import type { Logger } from '../../observe/log.ts';
+import { commandOf } from '../../std/own-files.ts';
 import type { Run, RunEnd, RunInput } from '../run.ts';
 import { childOptions, failed, runOf, shareTurns } from '../run.ts';
 import { type ChildEnd, startChild } from './child.ts';
 import { cleanEnvironment, type RunAs, requireDirectory, runEnvironment } from './environment.ts';
 import type { HarnessInput, SettingsInput, SettingsLine } from './module-harness.ts';
 
-/** The command that starts the harness. In the built package, the file of the harness is JavaScript. */
-const HARNESS_ARGV: readonly string[] = [
-  process.execPath,
-  fileURLToPath(new URL(`./module-harness${extname(import.meta.url)}`, import.meta.url)),
-];
+const HARNESS_ARGV: readonly string[] = commandOf('module-harness');
 
 /** Starts a module. The child gets secrets and the state on standard input, and never on the command line. */
 export async function startModule(

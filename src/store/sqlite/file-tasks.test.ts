@@ -6,7 +6,6 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { pathToFileURL } from 'node:url';
 import { runFileTask } from './file-tasks.ts';
 
 /** Sends the given reply, exits with the given code, or waits. */
@@ -21,13 +20,13 @@ let program: string;
 before(async () => {
   directory = await mkdtemp(join(tmpdir(), 'flowhook-child-'));
   await writeFile(join(directory, 'program.ts'), PROGRAM);
-  program = pathToFileURL(join(directory, 'program')).href;
+  program = join(directory, 'program.ts');
 });
 after(() => rm(directory, { recursive: true }));
 
 /** Runs the program above instead of `file-process.ts`. */
 const run = (input: object, signal?: AbortSignal) =>
-  runFileTask('findDamage', input as never, { program, signal });
+  runFileTask('findDamage', input as never, { command: [process.execPath, program], signal });
 
 test('resolves with the result, and rejects with the error', async () => {
   assert.deepEqual(await run({ reply: { done: ['damage'] } }), ['damage']);

@@ -1,7 +1,7 @@
 /** Runs tasks that read or write whole files of SQLite in a child process, `file-process.ts`: one task per process. */
-import { fork } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { extname } from 'node:path';
+import { commandOf } from '../../std/own-files.ts';
 import type { BackupInput, MadeBackup } from '../backup-files.ts';
 import type { Scrubbed } from '../store.ts';
 
@@ -41,17 +41,19 @@ export type FileResult = { done: unknown } | { failed: string };
  * drops all locks that the process has on this file.
  *
  * @param options.signal kills the process
- * @param options.program the program's file without its extension; tests have programs of their own
+ * @param options.command the command that starts the process; tests have programs of their own
  * @throws Error if the task fails, or if the process ends without a result, killed by the signal or otherwise
  */
 export async function runFileTask<Name extends keyof FileTasks>(
   task: Name,
   input: Parameters<FileTasks[Name]>[0],
-  { signal, program = './file-process' }: { signal?: AbortSignal | undefined; program?: string } = {},
+  {
+    signal,
+    command = commandOf('file-process'),
+  }: { signal?: AbortSignal | undefined; command?: readonly string[] } = {},
 ): Promise<ReturnType<FileTasks[Name]>> {
-  // The program has the same extension as this file, so that compiled code runs the compiled program.
-  const script = new URL(program + extname(import.meta.url), import.meta.url);
-  const child = fork(script, { env: {}, execArgv: [], stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+  const [file = '', ...args] = command;
+  const child = spawn(file, args, { env: {}, stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
   // The event is not `exit`, because the result may still be on its way when the process exits.
   const closed = once(child, 'close').catch(() => undefined);
   const kill = () => child.kill('SIGKILL');

@@ -13,12 +13,12 @@
  */
 
 import { once } from 'node:events';
-import { extname } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import { Problem } from '../../model/error.ts';
 import type { Logger } from '../../observe/log.ts';
 import type { Clock } from '../../std/clock.ts';
+import { startThread } from '../../std/own-files.ts';
 import { teamOf } from '../operation.ts';
 import { ANYTHING, type Touched } from '../transaction.ts';
 import { type BatchResult, type Call, type CallResult, unpackError } from './batch.ts';
@@ -56,10 +56,8 @@ export interface WriterOptions extends WriterData {
 /** Starts the thread. Resolves when the thread can write, and rejects if it cannot open the database. */
 export async function startWriter(options: WriterOptions): Promise<Writer> {
   const { path, synchronous, quotas } = options;
-  // The thread's file has the same extension as this file, so that compiled code runs the compiled thread.
-  const script = new URL(`./writer-thread${extname(import.meta.url)}`, import.meta.url);
   const workerData = { path, synchronous, quotas } satisfies WriterData;
-  const writer = new Writer(() => new Worker(script, { workerData }), options);
+  const writer = new Writer(() => startThread('writer-thread', { workerData }), options);
   await writer.start();
   return writer;
 }

@@ -22,8 +22,8 @@ export interface Installation {
 
 /** The files and directories that the package is built from. */
 const SOURCES = [
-  ...['bin', 'client', 'dashboard', 'docs', 'site', 'src', 'templates'],
-  ...['package.json', 'tsconfig.json', 'tsconfig.build.json', '.npmrc'],
+  ...['bin', 'client', 'dashboard', 'docs', 'site', 'src', 'templates', 'toolchain'],
+  ...['package.json', 'tsconfig.json', '.npmrc'],
   ...['CHANGELOG.md', 'LICENSE', 'README.md', 'compose.yaml'],
 ];
 const LEFT_OUT = /\/(dist|\.build)$|\.test\.tsx?$/;

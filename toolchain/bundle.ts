@@ -1,0 +1,54 @@
+/**
+ * Bundles the service into `dist/` for the package: one file for the commands, one for each thread and child process,
+ * and the chunks that they share. Dependencies are included, so an installation has no other packages.
+ */
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { rolldown } from 'rolldown';
+import { PROGRAMS, ROOT } from '../src/std/own-files.ts';
+
+const DIST = join(ROOT, 'dist');
+const SOURCES = join(ROOT, 'src');
+/** The bundler replaces `require` of a file that it bundles, but not a function that only has this name. */
+const OWN_REQUIRE = 'const require = createRequire(import.meta.url);';
+
+const bundle = await rolldown({
+  cwd: ROOT,
+  input: {
+    main: join(SOURCES, 'main.ts'),
+    ...Object.fromEntries(Object.entries(PROGRAMS).map(([name, file]) => [name, join(SOURCES, file)])),
+  },
+  platform: 'node',
+  // `pg` loads it only if it is installed.
+  external: ['pg-native'],
+  plugins: [
+    {
+      name: 'own-require',
+      transform: (code, id) =>
+        id.startsWith(SOURCES) && code.includes(OWN_REQUIRE) ? code.replace(OWN_REQUIRE, '') : null,
+    },
+  ],
+});
+rmSync(DIST, { recursive: true, force: true });
+const { output } = await bundle.write({ dir: DIST, format: 'esm', chunkFileNames: '[name]-[hash].js' });
+await bundle.close();
+writeFileSync(
+  join(DIST, 'LICENSES.txt'),
+  licensesOf(output.flatMap((one) => ('moduleIds' in one ? one.moduleIds : []))),
+);
+
+/** Returns the licenses of the packages that the bundled files belong to. */
+function licensesOf(files: readonly string[]): string {
+  const directories = files.flatMap(
+    (file) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(file)?.[0] ?? [],
+  );
+  return [...new Set(directories)]
+    .sort()
+    .map((directory) => {
+      const { name, version, license } = JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8'));
+      const file = readdirSync(directory).find((one) => /^licen[cs]e/i.test(one));
+      const text = file === undefined ? '' : readFileSync(join(directory, file), 'utf8').trim();
+      return `${name} ${version} (${license})\n\n${text}\n`;
+    })
+    .join(`\n${'-'.repeat(72)}\n\n`);
+}
