@@ -61,6 +61,8 @@ export interface OpenBody {
 interface BodyFile {
   of: Body;
   path: string;
+  /** Set while the body is built. Its readers share it, because opening the file again would delay their first byte. */
+  handle: SharedHandle | undefined;
   /** Bytes in the file so far. */
   bytes: number;
   /** Maximum size of the body, which is reserved while the body is built. */
@@ -167,22 +169,20 @@ export class BodyCache {
       const file = this.#files.get(name) ?? this.#begin(name, of);
       if (file === undefined) return undefined;
       file.wasRead = true;
-      if (file.bytes === 0 && !file.isComplete) await file.grown.promise;
       const { broken } = file;
+      while (file.bytes === 0 && !file.isComplete && !broken.signal.aborted) await file.grown.promise;
       if (broken.signal.reason instanceof VersionGoneError) throw broken.signal.reason;
       if (broken.signal.aborted) return undefined;
-      const handle = await openWhole(file);
+      const handle = file.handle?.share() ?? (await openWhole(file));
       // While the file was being opened, it may have been evicted, erased or replaced.
       if (handle !== undefined && this.#files.get(name) === file) {
         this.#files.delete(name);
         this.#files.set(name, file);
         return reading(file, handle);
       }
-      await handle?.close();
-      if (this.#files.get(name) !== file) continue;
-      // The directory was deleted. An incomplete file is useful only to readers that opened it before the deletion.
-      if (!file.isComplete) return undefined;
-      this.#remove(name);
+      handle?.release();
+      // If the body still has this file, something else has deleted or truncated it.
+      if (this.#files.get(name) === file) this.#remove(name);
     }
   }
 
@@ -269,6 +269,7 @@ export class BodyCache {
     const file: BodyFile = {
       of,
       path: join(this.#directory, `${this.#buildCount}-${name}`),
+      handle: undefined,
       bytes: 0,
       most,
       isComplete: false,
@@ -284,10 +285,10 @@ export class BodyCache {
 
   /** Never rejects. */
   async #build(file: BodyFile): Promise<void> {
-    let handle: FileHandle | undefined;
     try {
       await mkdir(this.#directory, { recursive: true, mode: 0o700 });
-      handle = await open(file.path, 'wx', 0o600);
+      const handle = await open(file.path, 'wx+', 0o600);
+      file.handle = new SharedHandle(handle);
       const onLength = (length: number) => this.#grow(file, length);
       const { signal } = file.broken;
       const ended = await this.#writer.write({ fd: handle.fd, body: file.of, onLength, signal });
@@ -305,7 +306,8 @@ export class BodyCache {
         this.#pause(file, error as Error);
       this.#fail(file, error as Error);
     }
-    await handle?.close().catch(() => {});
+    file.handle?.release();
+    file.handle = undefined;
   }
 
   #grow(file: BodyFile, length: number): void {
@@ -356,15 +358,42 @@ function wake(file: BodyFile): void {
   resolve();
 }
 
-/** Opens a file. Returns undefined if the file was deleted or truncated by something else. */
-async function openWhole({ path, bytes }: BodyFile): Promise<FileHandle | undefined> {
+/** An open file that is closed when all of its users have released it. The first user is the one that opened it. */
+class SharedHandle {
+  readonly #handle: FileHandle;
+  #users = 1;
+
+  constructor(handle: FileHandle) {
+    this.#handle = handle;
+  }
+
+  share(): this {
+    this.#users += 1;
+    return this;
+  }
+
+  /** If a read is in progress, Node closes the file when the read has ended. */
+  release(): void {
+    this.#users -= 1;
+    if (this.#users === 0) this.#handle.close().catch(() => {});
+  }
+
+  /** Returns the number of bytes read; 0 at the end of the file. */
+  async read(into: Uint8Array, length: number, position: number): Promise<number> {
+    return (await this.#handle.read(into, 0, length, position)).bytesRead;
+  }
+}
+
+/** Opens a complete file. Returns undefined if the file was deleted or truncated by something else. */
+async function openWhole({ path, bytes }: BodyFile): Promise<SharedHandle | undefined> {
   const handle = await open(path).catch(() => undefined);
-  if (handle === undefined || (await handle.stat()).size >= bytes) return handle;
+  if (handle === undefined) return undefined;
+  if ((await handle.stat()).size >= bytes) return new SharedHandle(handle);
   await handle.close();
   return undefined;
 }
 
-function reading(file: BodyFile, handle: FileHandle): OpenBody {
+function reading(file: BodyFile, handle: SharedHandle): OpenBody {
   const broken = file.broken.signal;
   const bytes = file.isComplete ? file.bytes : undefined;
   let position = 0;
@@ -383,7 +412,7 @@ function reading(file: BodyFile, handle: FileHandle): OpenBody {
         broken.throwIfAborted();
         const length = Math.min(into.length, (end ?? file.bytes) - position);
         if (length > 0) {
-          const { bytesRead } = await handle.read(into, 0, length, position);
+          const bytesRead = await handle.read(into, length, position);
           if (bytesRead === 0) throw new Error('The file is shorter than expected');
           position += bytesRead;
           return bytesRead;
@@ -395,8 +424,7 @@ function reading(file: BodyFile, handle: FileHandle): OpenBody {
     close() {
       if (isClosed) return;
       isClosed = true;
-      // If a read is in progress, Node closes the file when the read has ended.
-      handle.close().catch(() => {});
+      handle.release();
     },
   };
 }
