@@ -3,10 +3,10 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { createServer, isIP } from 'node:net';
-import { Agent, request } from 'undici';
 import { createGuardedDispatcher } from '../net/dispatcher.ts';
 import { hostOf, serviceUrl } from '../net/host.ts';
 import { createResolver } from '../net/resolver.ts';
+import { Agent, request } from '../net/undici.ts';
 import { durationWords, listed } from '../std/amounts.ts';
 import { toIso } from '../std/clock.ts';
 import { maskedUrl } from '../std/printable.ts';
@@ -40,7 +40,7 @@ export const outbound: Check = {
     try {
       for (const url of online) {
         try {
-          const response = await request(url, {
+          const response = await request(new URL(url), {
             method: 'HEAD',
             dispatcher,
             signal: AbortSignal.timeout(REQUEST_MS),
@@ -205,7 +205,11 @@ async function askReady(
   // Another check examines the certificate.
   const dispatcher = new Agent({ connect: { rejectUnauthorized: false } });
   try {
-    const { statusCode, headers, body } = await request(`${url}/readyz`, { signal, dispatcher });
+    const { statusCode, headers, body } = await request(new URL(`${url}/readyz`), {
+      method: 'GET',
+      signal,
+      dispatcher,
+    });
     const says = (await body.json()) as { error?: unknown };
     // Every response of Flowhook has a request id, and every error response has an error code.
     const isOurs = headers['x-request-id'] !== undefined && (statusCode === 200 || 'x-error-code' in headers);

@@ -1,19 +1,11 @@
 /** The guard against server-side request forgery: undici dispatchers that connect only to allowed addresses. */
 import { subscribe } from 'node:diagnostics_channel';
-import { createRequire } from 'node:module';
 import { isIP, type Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
-import type * as Undici from 'undici';
 import type { DiagnosticsChannel, Dispatcher } from 'undici';
 import type { AddressPolicy } from './address-policy.ts';
 import type { Resolver } from './resolver.ts';
-
-// Only the parts of undici that Flowhook uses are loaded, which takes 20 ms at startup and 1.4 MB of memory. The whole
-// package, with `fetch`, WebSockets and caches, takes 90 ms and 14 MB.
-const require = createRequire(import.meta.url);
-
-const Agent = require('undici/lib/dispatcher/agent.js') as typeof Undici.Agent;
-const buildConnector = require('undici/lib/core/connect.js') as typeof Undici.buildConnector;
+import { Agent, buildConnector } from './undici.ts';
 
 /**
  * Thrown when the address policy refuses a connection. The message contains the address, the reason, and the setting

@@ -1,9 +1,10 @@
 /** Sends requests within the per-host limits that all jobs share, with redirects, cookies, time limits and retries. */
 import type { Readable } from 'node:stream';
-import { type Dispatcher, request as send } from 'undici';
+import type { Dispatcher } from 'undici';
 import type { CookieJar } from '../../net/cookies.ts';
 import type { HostTurns, Pace } from '../../net/host-turns.ts';
 import { retryAfterMs } from '../../net/response-headers.ts';
+import { request as sendRequest } from '../../net/undici.ts';
 import { fullJitterMs } from '../../std/backoff.ts';
 import { STATUS_CODES } from '../../std/http-names.ts';
 import type { Redactor } from '../secrets.ts';
@@ -113,7 +114,7 @@ export function createClient(deps: ClientDeps): Client {
     const leave = await deps.turns.enter(target.host, deps.pace, signal);
     const late = limitTime(target, deps.answerMs);
     try {
-      const { statusCode, headers, body } = await send(target, {
+      const { statusCode, headers, body } = await sendRequest(target, {
         method: request.method as Dispatcher.HttpMethod,
         headers: request.headers,
         body: request.body,

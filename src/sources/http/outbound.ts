@@ -6,11 +6,12 @@
  * Redirects and links may lead only to public addresses. Otherwise, any page could make Flowhook read other hosts of
  * the private network.
  */
-import { Dispatcher, ProxyAgent } from 'undici';
+import type { Dispatcher } from 'undici';
 import type { HttpSource } from '../../model/http-source.ts';
 import { type AddressPolicy, parseAllowNetworks } from '../../net/address-policy.ts';
 import { BlockedAddressError, createGuardedDispatcher } from '../../net/dispatcher.ts';
 import { createResolver, type Resolver } from '../../net/resolver.ts';
+import { createProxyAgent, Dispatcher as UndiciDispatcher } from '../../net/undici.ts';
 
 /**
  * Returns the origins of the start URLs and of the token endpoint. Only hosts at these origins may have addresses that
@@ -58,7 +59,7 @@ export async function createOutbound(options: {
     const verdict = policy.verdict(address);
     if (!verdict.allowed) throw new Error(`The proxy ${proxy.host} may not be used: ${verdict.why}`);
   }
-  const agent = new ProxyAgent({
+  const agent = createProxyAgent({
     uri: proxy.origin,
     ...(proxy.username === ''
       ? {}
@@ -95,7 +96,7 @@ function publicOnly(policy: AddressPolicy): AddressPolicy {
 }
 
 /** Sends each request through one of several dispatchers. */
-class Fork extends Dispatcher {
+class Fork extends UndiciDispatcher {
   readonly #dispatchers: readonly Dispatcher[];
   readonly #choose: (target: URL) => Dispatcher;
 
