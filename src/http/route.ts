@@ -37,7 +37,7 @@ export interface Operation<C extends Call> extends Declared {
   group: 'Workflows' | 'Integrations' | 'Events' | 'Inspectors' | 'Jobs' | 'Team' | 'Service';
   summary: string;
   description?: string;
-  /** It responds with `sendWithETag`. */
+  /** The operation responds with `sendWithETag`. */
   etag?: true;
   /** Decides when requests are refused under overload; default: `brief`. */
   weight?: Weight;
@@ -47,7 +47,7 @@ export interface Operation<C extends Call> extends Declared {
   answer: Answer;
   /** Other successful responses, by status or `default`. */
   otherAnswers?: Readonly<Record<string, Answer>>;
-  /** Its errors, except for an invalid key. */
+  /** The errors of the operation, except for an invalid key. */
   errors?: Readonly<Partial<Record<ErrorCode, Refusal>>>;
   /**
    * Handles a call whose route, method and key have been checked. The return value is sent as JSON with status 200,

@@ -122,7 +122,7 @@ engineTest(
 engineTest('a cancellation before publishing prevents it', async (bench) => {
   const { engine, store, teamId, directory, queue, running, job } = bench;
   const { id } = await queue('waiting', WAITING);
-  // Without heartbeats, it notices the cancellation only when it tries to publish.
+  // Without heartbeats, the engine notices the cancellation only when it tries to publish.
   const ticking = engine.tick();
   await running(id);
   await store.jobs.cancel({ teamId, id, by });

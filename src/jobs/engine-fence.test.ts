@@ -53,7 +53,7 @@ engineTest(
       assert.equal(state, 'finished');
       assert.ok(attempt > 1);
     } finally {
-      // Otherwise stopping the engine would wait for it.
+      // Otherwise stopping the engine would wait for this response.
       response.resolve();
     }
   },

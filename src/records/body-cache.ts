@@ -24,10 +24,10 @@ const MAX_BUILDING = 16;
  */
 const MAX_BEFORE_AHEAD = 2;
 const SWEEP_MS = 60_000;
-/** How long no body is built after writing a body failed. */
+/** How long building pauses after writing a body has failed. */
 const PAUSE_MS = 60_000;
 /**
- * How long no body is built after the process had too many open files. This pause is shorter than `PAUSE_MS`, because
+ * How long building pauses after the process had too many open files. This pause is shorter than `PAUSE_MS`, because
  * other requests soon close their files.
  */
 const HANDLES_PAUSE_MS = 1_000;

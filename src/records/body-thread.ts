@@ -35,8 +35,8 @@ export type FromBodies = { body: number } & (
  */
 const REPORT_BYTES = 1_048_576;
 /**
- * On Linux, the body thread has a lower priority, so that requests and writes take precedence: there, niceness applies
- * only to the calling thread.
+ * The body thread has a lower priority, so that requests and writes take precedence. Only set on Linux, where niceness
+ * applies only to the calling thread.
  */
 const NICENESS = 19;
 
@@ -91,7 +91,9 @@ function serve(port: MessagePort, store: StoreReader): void {
   }
 }
 
-/** Frees the memory of a page immediately. Leaving the page to the garbage collector took a sixth of the time. */
+/**
+ * Frees the memory of a page immediately. Leaving the page to the garbage collector took a sixth of the thread's time.
+ */
 function free({ buffer, byteLength }: Uint8Array): void {
   if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0);
 }

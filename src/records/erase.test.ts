@@ -62,7 +62,7 @@ const request = (teamId: string) => ({
 });
 const depsOf = (store: Store) => ({ store, sealer, directories: [], forget: async () => {} });
 
-/** A store whose erasure fails at one write, as if the process had been killed before it. */
+/** A store whose erasure fails at one write, as if the process had been killed before this write. */
 function failingAt(store: Store, count: number): Store {
   let writes = 0;
   const failing = <Operation extends (input: never) => Promise<unknown>>(operation: Operation) =>

@@ -115,7 +115,7 @@ test('publishes all records in order, and nothing if a run repeats them', async 
 
 test('keeps the last record of an id that the next batch repeats while the first is being written', async (t) => {
   const { run, records } = await bench(t);
-  // Every batch has 250 records: its last ids are the first of the next batch.
+  // Every batch has 250 records. The last ids of a batch are the first ids of the next batch.
   const ids = Array.from({ length: 1_000 }, (_, n) => (n % 250 < 5 && n >= 250 ? n - 5 - (n % 250) : n));
   const lines = ids.map((id, n) => `{"id":${id},"n":${n}}`);
   for (const expected of ['published', 'unchanged']) {

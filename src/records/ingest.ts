@@ -69,7 +69,7 @@ export async function ingest(
   const job = await store.jobs.get({ teamId: held.teamId, id: held.jobId });
   const suppression = job && (await ingester.suppression(job));
   const run = ingester.begin({ held, settings: { key, mode, onInvalid, limits, suppression } });
-  /** Settles when the batch that is being written while the next batch is planned has been written. */
+  /** Settles when the previous batch has been written. Meanwhile, the next batch is planned. */
   let staging = Promise.resolve();
   try {
     for await (const lines of input.lines) {

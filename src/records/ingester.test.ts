@@ -11,7 +11,7 @@ const BEGIN = {
   settings: { key: [], mode: 'replace', onInvalid: 'fail', limits: { records: 1 } },
 } as const;
 
-/** A thread that handles every message in this way. */
+/** A thread that runs the code `does` for every message. */
 function thread(does: string): Worker {
   return new Worker(
     `const { parentPort } = require('node:worker_threads');

@@ -170,7 +170,7 @@ test('every text that names the person contains one of the needles', () => {
         const email = fullAddress ? `${name}@example.com` : name;
         const one = person([], email);
         const shown = upper ? email.toUpperCase() : email;
-        // Letters whose other case has another length are not compared.
+        // Letters whose lower and upper case differ in length are not compared.
         fc.pre(shown.toLowerCase() === email.toLowerCase());
         const record = JSON.stringify({ id: '1', before, email: shown, after });
         const needles = needlesOf(one, 'records');

@@ -112,7 +112,7 @@ export function textOf({ at, level, text }: LogLine): string {
 export const UNFINISHED: readonly JobState[] = ['queued', 'running', 'retrying'];
 export const ENDED: readonly JobState[] = ['finished', 'failed', 'canceled'];
 
-/** The state of a job after `it`: `failed at … (timeout)`. */
+/** The state of a job, phrased to follow `it`: `failed at … (timeout)`. */
 function stateWords(job: Job): string {
   const at = job.finishedAt === null ? '' : ` at ${toIso(job.finishedAt)}`;
   switch (job.state) {

@@ -105,7 +105,7 @@ export async function startService(
 
   try {
     await requireRunAs(config.runAs, config.workflowsDirectory);
-    /** Registers a part to be stopped, in reverse order. */
+    /** Registers a part to be stopped. Parts are stopped in reverse order. */
     const kept = <Part extends { stop(): Promise<unknown> | unknown }>(part: Part): Part => {
       started.push(() => part.stop());
       return part;

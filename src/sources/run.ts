@@ -82,7 +82,7 @@ export function childOptions(
 }
 
 /**
- * Makes a run of a child process.
+ * Turns a child process into a run.
  *
  * @param whenDone returns the result after exit code 0; any other exit is a failure for all types of sources
  */

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { AUDITED } from './audited.ts';
 import { WRITES } from './sqlite/batch.ts';
 
-/** The operations without an audit line, by the reason. */
+/** The operations without an audit line, by reason. */
 const SILENT: Readonly<Record<string, readonly string[]>> = {
   'the service calls it': [
     'instance.claim',

@@ -97,8 +97,8 @@ export const AUDITED = {
           }
         : undefined,
     unsubscribe: ({ ids }, result: number | { removed: number }) =>
-      // Here the result is that of the driver's transaction: an object that also says whether deliveries are left to
-      // cancel.
+      // Here `result` comes from the driver's transaction. It is an object that also says whether deliveries are left
+      // to cancel.
       (typeof result === 'number' ? result : result.removed) === 0
         ? undefined
         : ids.map((id) => ({ target: at('webhook', id), summary: '' })),

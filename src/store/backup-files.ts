@@ -212,7 +212,6 @@ export interface BackupInput {
   origin: BackupOrigin;
 }
 
-/** A new backup. */
 export interface MadeBackup extends BackupManifest {
   file: string;
   /** Problems found in the database, and therefore in the backup. A backup with problems does not count as verified. */

@@ -6,7 +6,10 @@ import { keepNewest, listBackups } from './backup-files.ts';
 import { createBackup } from './open.ts';
 import type { Store } from './store.ts';
 
-/** How often the schedule checks whether a backup is due, by the time in the name of the newest scheduled backup. */
+/**
+ * How often the schedule checks whether a backup is due. It reads the time of the newest scheduled backup from its
+ * name.
+ */
 const CHECK_MS = 60_000;
 /** How long the schedule waits after a failed backup before it tries again. */
 const RETRY_MS = 15 * 60_000;

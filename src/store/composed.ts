@@ -7,7 +7,7 @@ import type { OPERATIONS } from './operations/table.ts';
 
 type Calls = CallsOf<Pick<typeof OPERATIONS, 'jobs' | 'records' | 'webhooks' | 'deliveries'>>;
 
-/** Returns groups of the table in which operations defined in this file replace some of the table's. */
+/** Returns these groups of the table, with some of their operations replaced by those in this file. */
 export function composed({ jobs, records, webhooks, deliveries }: Calls) {
   const { unsubscribe, ...ofDeliveries } = cancelingRest({ webhooks, deliveries });
   return {

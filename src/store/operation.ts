@@ -15,8 +15,8 @@ export interface Operation<Context, Input, Result> {
   /** For chores that run in rounds: the cursor before the first row. */
   start?: unknown;
   /**
-   * For reads: whether PostgreSQL prepares the statements. The plans of prepared statements follow the order of
-   * indexes.
+   * For reads: whether PostgreSQL prepares the statements. Prepared statements get plans that read rows in the order of
+   * an index.
    */
   prepares?: boolean;
   /**

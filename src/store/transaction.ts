@@ -125,7 +125,7 @@ export function touchLane({ touched }: { touched: Touched }, teamId: string, web
   touched.lanes = lanes.length < MAX_LANES ? [...lanes, { teamId, webhookId }] : null;
 }
 
-/** Reports this of all webhooks. */
+/** Like `touchLane`, but for all webhooks. */
 export function touchAllLanes({ touched }: { touched: Touched }): void {
   touched.deliveries = true;
   touched.lanes = null;

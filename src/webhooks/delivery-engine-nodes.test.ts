@@ -111,7 +111,7 @@ test('deliveries found before a lane was released are not sent afterwards', asyn
   await subscribe(receiver.url);
   await runs();
   await a.tick();
-  // The lane is not quite idle long enough when the check starts, and is when the check ends.
+  // The lane has not been idle long enough when the check starts, but it has when the check ends.
   advance(9_000);
   await runs();
   const looking = a.tick();

@@ -27,7 +27,7 @@ interface Outgoing {
   queuedMs: number;
   eventId: string;
   eventType: string;
-  /** 1 for the first. */
+  /** 1 for the first attempt. */
   attempt: number;
   /** Sent unchanged. Must not be empty. */
   body: string;

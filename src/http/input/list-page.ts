@@ -133,7 +133,7 @@ function cut<Row>(found: readonly Row[], limit: number, order: { of(last: Row): 
   return { items, next: found.length > limit && last !== undefined ? order.of(last) : null };
 }
 
-/** Yields all rows of a list. After each page, a waiting call of another team or of this team reads a page first. */
+/** Yields all rows of a list. Between two pages, other calls get turns to read a page. */
 export function everyRowInTurn<Input extends { teamId: string }, Row extends { id: string }>(
   list: (input: Input & Page) => Promise<Row[]>,
   input: Input,

@@ -1,4 +1,4 @@
-/** Which teams are refused under inFlight. */
+/** Which teams are refused under overload. */
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { test } from 'node:test';

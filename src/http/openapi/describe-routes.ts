@@ -70,7 +70,7 @@ export function describeRoutes(routes: readonly Route[]) {
 function describe(route: Route, names: SchemaNames): object {
   const { operation, scope } = route;
   const { id, requestBody } = operation;
-  // Without `read` of query parameters.
+  // The function `read` of query parameters is left out.
   const parameters = [...(operation.parameters ?? []), ...(operation.etag ? [IF_NONE_MATCH] : [])].map(
     ({ name, in: place, required, description, schema, example }) => ({
       name,
@@ -242,7 +242,7 @@ function refused(errors: readonly Refusal[]): Answer {
   return withHeaders(answer, ERROR_CODE);
 }
 
-/** A sentence after `or`. */
+/** The sentence in the form in which it follows `or`: with its first letter in lower case. */
 function continued(sentence: string): string {
   return sentence.replace(/^[A-Z](?=[a-z ])/, (letter) => letter.toLowerCase());
 }

@@ -31,7 +31,7 @@ const UNFINISHED: JobState[] = ['queued', 'running', 'retrying'];
 /** Maximum number of webhooks whose deliveries are compared, and of newest deliveries of each. */
 const MAX_WATCHED = 64;
 const MAX_DELIVERIES = 20;
-/** Comparisons read many rows: at most one per second, and at most a twentieth of the time. */
+/** Comparisons read many rows, so they start at most once per second and take at most a twentieth of the time. */
 const COMPARE_EVERY_MS = 1_000;
 const COMPARE_SHARE = 20;
 

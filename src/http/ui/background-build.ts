@@ -129,7 +129,8 @@ export class BackgroundBuild {
     const { name, inputs, command: commandIn } = this.#what;
     const command = commandIn(this.#root);
     if (command === undefined) return;
-    // Set before the sources are hashed, so that early visitors see that it is being built, not that it is missing.
+    // Set before the sources are hashed, so that early visitors see that the pages are being built, not that they are
+    // missing.
     this.#state = 'building';
     const hash = await hashOfSources(this.#root, inputs);
     if (!(await this.#isBuiltOf(hash)) && !this.#isStopped) {

@@ -162,7 +162,7 @@ async function* toUtf8(chunks: AsyncIterable<Uint8Array>, label: string): AsyncG
 const FALLBACK = 'windows-1252';
 
 interface Charset {
-  /** Its name for `TextDecoder`. */
+  /** The name of the character set for `TextDecoder`. */
   label: string;
   /** A warning for the log, set if the response claims to be UTF-8 but is not. */
   warning: string | undefined;

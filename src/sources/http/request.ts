@@ -147,7 +147,7 @@ export function pageRequest(
   return { method: source.method, url: target.href, headers, body };
 }
 
-/** @throws SourceError if the path then has a segment `.` or `..`, so that the URL would lead elsewhere */
+/** @throws SourceError if the values add a segment `.` or `..` to the path, so that the URL would lead elsewhere */
 function addressOf(url: string, values: Values): string {
   const address = fillIn(url, values, encodeURIComponent) ?? '';
   const [path = ''] = address.split(/[?#]/, 1);

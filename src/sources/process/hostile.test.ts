@@ -9,7 +9,7 @@ import type { Run, RunEnd } from '../run.ts';
 const sh = (script: string): string[] => ['sh', '-c', script];
 const node = (script: string): string[] => ['node', '-e', script];
 
-/** Starts a source, and stops it like a timeout once it has logged `ready`. */
+/** Starts a source and, once it has logged `ready`, stops it as a timeout would. */
 async function endedByDeadline(t: TestContext, command: string[], killGraceMs = 50) {
   const ready = Promise.withResolvers<void>();
   const run = await start(t, {

@@ -95,8 +95,8 @@ export async function readModuleSettings(
   while (rest.length > 0) {
     options.signal?.throwIfAborted();
     const stuck = await readInOneChild(rest, settings, options);
-    // Without a module that caused the failure, child processes do not work on this machine. All remaining modules
-    // then get the error, because another child process would fail as well.
+    // If no module caused the failure, child processes do not work on this machine. All remaining modules then get the
+    // error, because another child process would fail as well.
     for (const file of stuck.file === undefined ? rest : [stuck.file]) {
       if (stuck.error !== undefined && !settings.has(file)) settings.set(file, { error: stuck.error });
     }

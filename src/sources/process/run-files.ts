@@ -1,7 +1,7 @@
 /**
  * The TMPDIR of a run, and the files in it. If runs have a user of their own, TMPDIR is inside a directory of the
- * service's user, which the run can enter but not change. The run can then not replace any file that the service, as
- * root, reads or removes with a link to another file.
+ * service's user, which the run can enter but not change. Otherwise the run could put a link to another file in place
+ * of a file that the service reads or removes as root.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

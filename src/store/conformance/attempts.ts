@@ -50,7 +50,7 @@ export function testAttempts(open: Open): void {
     const claimed = await Promise.all(
       ['node-a', 'node-b', 'node-c'].map((nodeId) => store.jobs.claim({ ...CLAIM, nodeId, limit: 2 })),
     );
-    // Jobs that another claim has locked are skipped, so that two claims may skip each other's.
+    // A claim skips jobs that another claim has locked, so two simultaneous claims may each skip the other's jobs.
     claimed.push(await store.jobs.claim(CLAIM));
     assert.deepEqual(claimed.flatMap((jobs) => jobs.map(({ job }) => job.id)).sort(), ids);
   });

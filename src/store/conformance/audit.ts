@@ -53,7 +53,8 @@ export function testAudit(open: Open): void {
     await ada.keys.revoke({ id: keyId });
     const before = await actions(store);
     assert.equal(before.length, 5, before.join());
-    // Also within the millisecond of the change: all calls of a batch have the same time.
+    // Repeating the changes writes no line, even in the same millisecond, because all calls of a batch have the same
+    // time.
     for (const laterMs of [0, 1_000]) {
       advance(laterMs);
       await ada.teams.ensure({ slug: 'default' });
@@ -140,7 +141,7 @@ export function testAudit(open: Open): void {
   it('writes the line of a change only if the change is committed', async ({ store }) => {
     const { teamId } = await makeWorkflow(store);
     const ada = authoredBy(store, ADA);
-    // A null name makes the statement fail, after others of its transaction.
+    // A null name makes the statement fail, after other statements of its transaction have run.
     const bad = { teamId, name: 'x', hash: 'h', prefix: '', scopes: [], expiresAt: null };
     const both = await Promise.allSettled([
       ada.keys.create({ ...bad, name: null as unknown as string }),

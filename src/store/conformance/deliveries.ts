@@ -63,7 +63,7 @@ export function testDeliveries(open: Open): void {
     });
     assert.match(due?.body ?? '', new RegExp(job.id));
 
-    // Events during a pause are sent after it.
+    // Events that occur during a pause are sent after it.
     await subscribe(store, at, ['all']);
     assert.equal((await load(store, at.teamId, paused)).length, 1);
     assert.equal((await store.deliveries.lanes(HOLDER)).length, 4);
@@ -186,7 +186,7 @@ export function testDeliveries(open: Open): void {
   });
 
   it('never loads deliveries of a removed webhook, and cancels all of a large backlog', async ({ store }) => {
-    // More than twice as many as one step cancels.
+    // More than twice as many deliveries as one step cancels.
     const backlog = 1_024;
     const { teamId, webhookId } = await oneDelivery(store);
     await makeMany(backlog - 1, () => store.webhooks.test({ teamId, id: webhookId }));
@@ -207,7 +207,7 @@ export function testDeliveries(open: Open): void {
     store,
     another,
   }) => {
-    // More than is canceled while the other store closes.
+    // More deliveries than are canceled while the other store closes.
     const backlog = 2_048;
     const { teamId, webhookId } = await oneDelivery(store);
     await makeMany(backlog - 1, () => store.webhooks.test({ teamId, id: webhookId }));

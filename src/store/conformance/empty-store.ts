@@ -8,7 +8,7 @@ import type { Clock } from '../../std/clock.ts';
 import { openStore } from '../open.ts';
 import type { Store } from '../store.ts';
 
-/** @param t hooks added to it later run after the store is closed */
+/** @param t a test; hooks that it registers after this call run after the store is closed */
 export async function openEmptyStore(
   t: Pick<TestContext, 'after'>,
   options: { clock?: Clock } = {},

@@ -9,7 +9,7 @@ export interface Workflow {
   workflowId: string;
   takesPush: boolean;
   isArchived: boolean;
-  /** Applies its definition once more. */
+  /** Applies the workflow's definition again. */
   restore(): Promise<unknown>;
 }
 
@@ -19,7 +19,7 @@ export interface World {
   store: Store;
   workflows: readonly Workflow[];
   nodes: { id: string; held: AttemptLease[] }[];
-  /** Attempts that no node holds any more; late reports of them may still arrive. */
+  /** Attempts that no node holds anymore; late reports from them may still arrive. */
   ghosts: AttemptLease[];
   /** The team of every job so far, by the job's id. */
   jobs: Map<string, string>;

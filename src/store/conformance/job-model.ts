@@ -114,7 +114,7 @@ async function push({ store, workflows, nodes }: World, a: number): Promise<void
   if (begun.outcome === 'begun') node.held.push(heldOf(begun.claimed.job));
 }
 
-/** Both nodes at the same moment. */
+/** Claims on both nodes at the same moment. */
 async function claim({ store, nodes }: World, _: number, b: number): Promise<void> {
   const limit = 1 + (b % 3);
   const results = await Promise.all(
@@ -134,7 +134,7 @@ async function reportRun(world: World, a: number, b: number): Promise<void> {
   if (held !== undefined) await report(world, held, b);
 }
 
-/** Reports of attempts of a node that was considered dead, or of attempts that have ended. */
+/** Sends reports of attempts that have ended, or whose node was considered dead. */
 async function reportLate(world: World, a: number, b: number): Promise<void> {
   const held = pick(world.ghosts, a);
   if (held !== undefined) await report(world, held, b);
@@ -159,7 +159,7 @@ async function beat(world: World, a: number, b: number): Promise<void> {
 }
 
 async function cancel({ store, jobs }: World, a: number): Promise<void> {
-  // Preferably a recent one.
+  // Recent jobs are preferred.
   const [id, teamId] = pick([...jobs].reverse(), a) ?? [];
   if (id === undefined || teamId === undefined) return;
   const before = await jobOf(store, { teamId, jobId: id });
@@ -216,7 +216,7 @@ async function archive({ store, workflows }: World, a: number): Promise<void> {
   at.isArchived = true;
 }
 
-/** Both nodes at the same moment. */
+/** Fires due schedules on both nodes at the same moment. */
 async function fire({ store }: World): Promise<void> {
   for (const { teamId, workflowId, dueAt } of await store.schedules.due({ limit: 10 })) {
     const input = { teamId, workflowId, dueAt, nextAt: store.now() + 60_000, run: true };

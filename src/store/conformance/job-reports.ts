@@ -28,7 +28,7 @@ export function forget(world: World, held: AttemptLease): void {
 }
 
 const REPORTS = [published, published, failed, failedWithoutRetry, stage, endIfCanceled, reported, mark];
-/** Places in `REPORTS`. */
+/** Indexes in `REPORTS`. */
 export const PUBLISHES = REPORTS.indexOf(published);
 export const ENDS_CANCELED = REPORTS.indexOf(endIfCanceled);
 

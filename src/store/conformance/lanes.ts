@@ -133,7 +133,7 @@ export function testLanes(open: Open): void {
     assert.deepEqual(await loaded(MANY), all);
     assert.deepEqual(await loaded({ live: 1, retry: 2, replay: 1 }), ['live', 'retry', 'retry', 'replay']);
     assert.deepEqual(await loaded({ live: 0, retry: 0, replay: 2 }), ['replay', 'replay']);
-    // A failed replay stays in its class.
+    // A failed replay stays in the class `replay`.
     const [replayed] = await store.deliveries.load({
       ...target,
       limits: { live: 0, retry: 0, replay: 1 },
@@ -189,7 +189,7 @@ export function testLanes(open: Open): void {
     assert.equal((await store.deliveries.lanes(HOLDER)).length, 1);
     await settle(store, first, 2, { state: 'delivered' });
     assert.equal((await store.deliveries.lanes(HOLDER)).length, 1);
-    // A replay has the position of its event.
+    // A replayed delivery has the position of its event.
     const replayed = await store.deliveries.replay({ teamId, ids: [first?.id ?? ''] });
     assert.equal((await inOrder())[0]?.id, replayed?.[0]?.id);
   });
@@ -246,7 +246,7 @@ export function testLanes(open: Open): void {
 
   it('finds many lanes with many waiting deliveries each', async ({ store }) => {
     const at = await makeWorkflow(store);
-    // More than one statement searches.
+    // More lanes than one statement searches.
     const ids = await makeMany(220, (n) => subscribe(store, at, ['workflow_queued', String(n)]));
     await queueAndFail(store, at, 5);
     assert.deepEqual(await dueLanes(store), new Set(ids));

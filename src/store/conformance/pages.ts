@@ -128,7 +128,7 @@ const LISTS: List[] = [
   {
     name: 'webhooks with a URL',
     async make(world, n) {
-      // Not in the order of their ids.
+      // The workflows are not created in the order of their ids.
       const workflowId = await makeOwn(world, 9 - n);
       await makeWebhook(world, { workflowId, url: 'https://other.test/' });
       return makeWebhook(world, { workflowId, url: 'https://same.test/' });

@@ -49,7 +49,7 @@ interface Run {
 
 interface Attempt {
   batches: { id: string; name: string }[][];
-  /** The number of operations after which it is interrupted, unless it is the last attempt. */
+  /** The number of operations after which the attempt is interrupted, unless it is the last one. */
   cutAfter: number;
   end: 'release' | 'reclaim' | 'fail';
   reopens: boolean;
@@ -59,7 +59,7 @@ interface Attempt {
 
 interface Pruning {
   keep: Retention;
-  /** The number of calls after which it is interrupted. */
+  /** The number of calls after which the pruning is interrupted. */
   calls: number;
 }
 
@@ -232,7 +232,7 @@ async function prune({ opened, store, at, model }: World, { keep, calls }: Pruni
   assert.deepEqual([rows, versions], [neededRows(model), model.versions.length - Math.max(1, model.oldest)]);
 }
 
-/** Only before anything is pruned: afterwards the counts of the oldest version may differ from the model's. */
+/** Erases a record, unless anything was pruned: the counts of the oldest version may then differ from the model's. */
 async function erase({ store, at, model }: World, id: string): Promise<void> {
   if (model.oldest > 0) return;
   const seqs = new Set<number>();

@@ -101,7 +101,7 @@ export function testReplaySteps(open: Open): void {
     assert.equal((await load(store, teamId, webhookId)).length, 3);
     await endAll(store, at, 'delivered');
     await stepAll();
-    // It does not replay its own replays, and the second one gets the remaining room.
+    // The first replay does not replay its own deliveries, and the second replay gets the remaining room.
     assert.deepEqual(await states(), ['done 5', 'running 1']);
     for (let n = 0; n < 2; n++) {
       await endAll(store, at, 'delivered');
@@ -134,7 +134,7 @@ export function testReplaySteps(open: Open): void {
   it('reaches webhooks behind many whose replays wait for room', async ({ store }) => {
     const at = await makeWorkflow(store);
     const { teamId } = at;
-    // More than one step visits, each with two deliveries.
+    // More webhooks than one step visits, each with two deliveries.
     const ids = await makeMany(110, (n) => subscribe(store, at, ['job.queued', 'job.canceled', String(n)]));
     const job = await makeJob(store, at);
     await store.jobs.cancel({ teamId, id: job.id, by: 'somebody' });

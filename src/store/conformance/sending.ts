@@ -35,7 +35,7 @@ export const FAILED: Attempt = {
 
 /** The node that sends in the cases. */
 export const HOLDER = { nodeId: 'node-a', leaseMs: 15_000, limit: 1_000 };
-/** For settlements in cases that do not depend on epochs: greater than any lane's. */
+/** The epoch of settlements in cases that do not depend on epochs. It is greater than any lane's epoch. */
 const ANY_EPOCH = Number.MAX_SAFE_INTEGER;
 
 export interface Due {

@@ -37,8 +37,8 @@ let nowMs = START_MS;
 let latestMs = START_MS;
 
 /**
- * The clock of all stores of a process. Each case starts at a midnight later than any time in an earlier case: ids grow
- * with the time within a process, and after the clock was set back they would not show when a row was created.
+ * The clock of all stores of a process. Each case starts at a midnight later than any time in an earlier case: within a
+ * process, ids never decrease. If the clock were set back, the id of a row would not show when the row was created.
  */
 export const caseClock = {
   now: () => nowMs,

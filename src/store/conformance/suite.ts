@@ -1,6 +1,6 @@
 /**
- * What every driver of the store must do: the list of all cases, which run on both databases. Each file of cases registers
- * them with the `open` that it receives.
+ * What every driver of the store must do: the list of all cases, which run on both databases. Each file registers its
+ * cases with the `open` that it receives.
  */
 import { after } from 'node:test';
 import type { Store } from '../store.ts';
@@ -56,7 +56,8 @@ export interface Reusable extends Opened {
  */
 export function testStore(open: () => Promise<Reusable>, options: { modelRuns: number }): void {
   const modelRuns = Number(process.env.MODEL_RUNS ?? options.modelRuns);
-  // Each with its own store, before another one is open: watchers would be notified of the other's changes.
+  // Each of these cases has its own store, and they run before any other store is open: watchers would be notified of
+  // changes by the other store.
   testWatch(open);
   const shared = sharing(open);
   testTeams(shared);
@@ -96,7 +97,10 @@ export function testStore(open: () => Promise<Reusable>, options: { modelRuns: n
   testRecordModel(shared, modelRuns);
 }
 
-/** Uses one store for many cases, whose tables are empty at the start of each: opening one takes longer than most cases. */
+/**
+ * Shares one store between many cases, because opening a store takes longer than most cases. Its tables are empty at
+ * the start of each case.
+ */
 export function sharing(open: () => Promise<Reusable>): () => Promise<Opened> {
   let opened: Reusable | undefined;
   after(() => opened?.close());

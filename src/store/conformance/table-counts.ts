@@ -21,7 +21,7 @@ interface Written {
 
 /** The values that a driver's test reads from the tables in one statement, for `toTableCounts`. */
 export interface TableCountsRow {
-  /** As counted while the run writes, and in the row of the current version. */
+  /** The counts made while the run writes, and the bytes in the row of the current version. */
   stagedAdded: number | null;
   stagedChanged: number | null;
   stagedRemoved: number | null;

@@ -77,7 +77,7 @@ export function testUsage(open: Open): void {
     await countAll(store);
     assert.deepEqual(await read(store, teamId, 'team', '', 'hour'), []);
     advance(3);
-    // Attempts of one millisecond are counted together, however small the step.
+    // Attempts that started in the same millisecond are counted together, however small the step.
     while (!(await store.usage.count({ ...GRACE, limit: 1 })).done);
     assert.equal((await store.usage.read(query(store, teamId))).countedUntil, from + 2);
     const latency = LATENCY_BOUNDS_MS.map((ms) => (ms === 200 ? 1 : 0)).concat(0);

@@ -61,7 +61,7 @@ export function testRetention(open: Open): void {
       ({ done } = await store.records.prune({ ...at, ...KEEP_ALL, keepVersions: 1, limit: 3 }));
       seen.push([(await store.records.version(at))?.oldest, (await inspect(at)).rows]);
     }
-    // Ten rows at first; each version except the first, which is empty, accounts for one.
+    // There are ten rows at first. Deleting a version deletes one row, except for version 0, which is empty.
     assert.deepEqual(seen.slice(0, 3), [
       [3, 8],
       [6, 5],

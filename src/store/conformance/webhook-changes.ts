@@ -54,7 +54,7 @@ export function testWebhookChanges(open: Open): void {
     const secrets = async () => (await store.deliveries.lanes(HOLDER))[0]?.secrets;
     await store.webhooks.rotate({ teamId, id, secret: 'second', overlapMs: 1_000 });
     await store.webhooks.rotate({ teamId, id, secret: 'third', overlapMs: 1_000 });
-    // Receivers may not know the second one: its response may have been lost and the call repeated.
+    // Receivers may not know the second secret, because the response that contained it may have been lost.
     assert.deepEqual(await secrets(), ['third', 'sealed']);
     await store.webhooks.rotate({ teamId, id, secret: 'fourth', overlapMs: 0 });
     assert.deepEqual(await secrets(), ['fourth']);
@@ -103,7 +103,7 @@ export function testWebhookChanges(open: Open): void {
     }
     assert.deepEqual(await store.deliveries.list({ teamId, webhookId: webhook.id, limit: 9 }), []);
 
-    // The pause of a webhook of the whole team is reported to other webhooks of the whole team.
+    // The pause of a team-wide webhook is reported to other team-wide webhooks.
     await store.webhooks.pause({ teamId, id: wide, reason: 'By hand' });
     assert.equal((await allEvents(store, teamId)).at(-1)?.workflowId, null);
     assert.equal((await load(store, teamId, sibling)).length, 1);

@@ -1,6 +1,6 @@
 /**
- * Reads and writes the rows of a copy, in the form that they have on PostgreSQL. The only difference: on SQLite a workflow
- * has a number, assigned again by the target database, and `record` refers to it.
+ * Reads and writes the rows of a copy, in the form that they have on PostgreSQL. The only difference: on SQLite,
+ * `record` refers to a workflow by a number, which the target database assigns again.
  */
 import { type ColumnType, insertAll, type Sql } from '../sql.ts';
 import { TABLES, type Table } from './tables.ts';
@@ -28,8 +28,8 @@ export interface Page {
 }
 
 /**
- * What SQLite selects from instead of the table, and in which order. `cross` makes it read the records in the order of
- * their key.
+ * The subquery that replaces the table `record` on SQLite, and the order of its rows. `cross join` makes SQLite read
+ * the records in the order of their key.
  */
 const NUMBERED = {
   from: `(select workflow.team_id, workflow.id as workflow_id, record.*
@@ -107,7 +107,9 @@ function cellsOf(row: Readonly<Record<string, Cell>>, columns: readonly string[]
   return columns.map((column) => row[column] ?? null);
 }
 
-/** The number of next rows that make a page, given the bytes of each; at least one, if there is any. */
+/**
+ * Returns how many of the next rows make a page, given the bytes of each row. At least one, unless there are no rows.
+ */
 function rowsOfPage(bytes: readonly number[]): number {
   let sum = 0;
   for (const [place, own] of bytes.entries()) {

@@ -32,7 +32,7 @@ export async function create(
   },
 ): Promise<Inspector | undefined> {
   const { teamId, id, status, delayMs, forMs, most } = input;
-  // The team is locked, so that of two simultaneous calls each counts the inspector that the other creates.
+  // The team is locked, so that the second of two simultaneous calls counts the inspector that the first one creates.
   await tx.db.run`select 1 from team where id = ${teamId} for update`;
   if ((await list(tx, { teamId })).length >= most) return undefined;
   return tx.db.get<Inspector>`

@@ -183,7 +183,7 @@ function fitting(items: readonly { bytes: number }[], room: number): number {
   return beyond === -1 ? items.length : beyond;
 }
 
-/** Returns the index of the first item to keep, so that this item and all later ones fill the end part of a log. */
+/** Returns the index of the first of those last items that together fill the end part of a log. */
 function endFrom(items: readonly { bytes: number }[]): number {
   let bytes = 0;
   const place = items.findLastIndex((item) => {

@@ -295,8 +295,8 @@ function toSchedule({ definition, ...row }: ScheduleRow): DueSchedule {
 
 /**
  * Moves a schedule from `dueAt` to `nextAt` by compare-and-set. With `run`, also queues a job of origin `schedule`. If
- * several nodes call this together, one succeeds, and the others get `taken`. `coalesced` means that an unfinished job
- * occupies the slot.
+ * several nodes call this at the same time, one succeeds, and the others get `taken`. `coalesced` means that an
+ * unfinished job occupies the slot.
  */
 export async function fire(
   tx: Tx,

@@ -57,8 +57,8 @@ export function list(view: View, { after = '', limit }: Page): Promise<Team[]> {
 }
 
 /**
- * Stores a signing key unless the team already has one. Returns the team's key, which is the same for all nodes even if
- * several call this together.
+ * Stores a signing key unless the team already has one. Returns the team's key, which is the same for all nodes, even
+ * if several nodes call this at the same time.
  */
 export async function ensureSigningKey(tx: Tx, key: SigningKey): Promise<SigningKey> {
   await tx.db.lock`select 1 from team where id = ${key.teamId} for update`;

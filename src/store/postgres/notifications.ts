@@ -114,8 +114,8 @@ export class Notifications {
       this.#keysChanged = count;
       if (isNews && !this.#stopping.signal.aborted) onForeign(keys);
     } catch {
-      // The error is dropped, because calls that need the database report it. Keys are read again as soon as it
-      // responds.
+      // The error is dropped, because calls that need the database report it. Keys are read again as soon as the
+      // database responds.
       this.#keysChanged = undefined;
     } finally {
       this.#pollStartedMs = undefined;

@@ -91,7 +91,7 @@ test('a replay creates each delivery once when two nodes step it', async () => {
   }
   const ended = await store.deliveries.getReplay({ teamId, id: replay?.id ?? '' });
   assert.deepEqual([ended?.state, ended?.made], ['done', 40]);
-  // They are due a millisecond apart.
+  // The deliveries are due a millisecond apart.
   nowMs += 1_000;
   const made = await load(store, teamId, webhookId);
   assert.equal(new Set(made.map(({ eventId }) => eventId)).size, 40);

@@ -19,7 +19,7 @@ const LARGE_ROWS = 200;
 let tables: string[] = [];
 
 describe('PostgreSQL', () => {
-  // Each takes four times as long as on SQLite.
+  // Each model run takes four times as long as on SQLite.
   testStore(open, { modelRuns: 6 });
 });
 
@@ -30,7 +30,7 @@ after(async () => {
 
 async function open(): Promise<Reusable> {
   const options = { clock: caseClock.now, publicUrl: () => PUBLIC_URL, log: silentLogger, own: true };
-  // Before opening, because an open store caches rows.
+  // The tables are emptied before the store is opened, because an open store caches rows.
   await empty();
   let store = await openStore(url, options);
   return {

@@ -142,7 +142,10 @@ export function writingInBatches(options: Writing & { turns: TeamTurns }) {
     }
   }
 
-  /** The batch does not wait for this call: its own turn is over, and the call takes a turn of its own. */
+  /**
+   * Runs a call alone, in a turn of its own, because the turn of its batch is over. The batch does not wait for the
+   * call.
+   */
   function apart(teamId: string, call: Call): void {
     turns.run(teamId, () => alone(call)).catch(call.reject);
   }

@@ -38,7 +38,10 @@ import { type Database, FULL, isOutside, resultCode, schemaVersion, withDatabase
 import { runFileTask } from './file-tasks.ts';
 import { holdFile } from './owner.ts';
 
-/** Required free space as a multiple of the size of the backup, because other files may grow meanwhile. */
+/**
+ * The free space that a backup requires, as a multiple of its size. More than 1, because other files may grow
+ * meanwhile.
+ */
 const ROOM = 1.1;
 /** Interval at which the size of the growing backup is reported. */
 const PROGRESS_MS = 100;

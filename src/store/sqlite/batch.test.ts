@@ -182,7 +182,9 @@ test('a Problem keeps its sentence, headers and cause between threads', async ()
   assert.equal((there.cause as Error).message, 'why');
 });
 
-/** Runs a batch whose foreign keys are checked at the commit: the pragma must be set within the transaction. */
+/**
+ * Runs a batch whose foreign keys are checked at the commit. The pragma for this must be set within the transaction.
+ */
 async function runDeferred(...calls: Call[]): Promise<CallResult[]> {
   const deferring: Call = {
     name: 'instance.claim',

@@ -217,7 +217,7 @@ export function isBusy(error: unknown): boolean {
 }
 
 /**
- * Creates the file with permissions that let only its owner read it for any umask. SQLite gives the WAL the
+ * Creates the file with permissions that let only its owner read it, regardless of the umask. SQLite gives the WAL the
  * same permissions.
  */
 function makeForOwner(path: string): void {

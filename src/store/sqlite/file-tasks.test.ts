@@ -50,7 +50,7 @@ test('deletes an unfinished backup when the parent process was killed', async ()
   await writeFile(file, '');
   await writeFile(`${file}-journal`, '');
   const child = fork(join(import.meta.dirname, 'file-process.ts'), { env: {}, execArgv: [] });
-  // Not the id of its parent: as if the parent had died.
+  // `from` is not the id of the child's parent, as if the parent had died.
   child.send({ task: 'writeSnapshot', input: { path: 'any', file, directory: place }, from: process.ppid });
   await once(child, 'close');
   assert.deepEqual(await readdir(place), []);

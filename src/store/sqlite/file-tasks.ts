@@ -69,7 +69,7 @@ export async function runFileTask<Name extends keyof FileTasks>(
         ),
       );
       child.send({ task, input, from: process.pid } satisfies FileTask, (error) => {
-        // After a kill, `close` says more.
+        // After a kill, the event `close` says more than this error.
         if (error !== null && signal?.aborted !== true) reject(error);
       });
     });

@@ -109,7 +109,7 @@ test('a failed opening ends its writer thread', async (t) => {
   const note = (thread: Worker) => void threads.push(thread);
   process.on('worker', note);
   t.after(() => void process.off('worker', note));
-  // The check of the files fails, and so does logging that.
+  // The check of the files fails, and so does logging this failure.
   t.mock.method(fs, 'statSync', () => {
     throw new Error('EIO: i/o error');
   });

@@ -29,7 +29,7 @@ async function open(synchronous: 'FULL' | 'OFF'): Promise<Reusable> {
   const options = { clock: caseClock.now, publicUrl: () => PUBLIC_URL, log: silentLogger, synchronous };
   caseClock.toNextMidnight();
   let store = await openStore(`sqlite:${path}`, { ...options, own: true });
-  // Another connection: what it reads is what is committed, and what it deletes comes from another process.
+  // A second connection. It reads only committed rows, and its deletions look like those of another process.
   const db = new Database(path);
   return {
     store,

@@ -71,7 +71,7 @@ test('a call of one team is in the next batch even when many calls of another te
   await Promise.race(flood);
   await Promise.all([call('small'), ...flood]);
   const waitedFor = order.indexOf('small');
-  // One batch has returned and two or three have been sent before this call; the call is in the next one.
+  // Before this call, one batch has returned and two or three more were sent. The call is in the batch after them.
   assert.ok(waitedFor < 5 * 512, `it waited for ${waitedFor} calls`);
   await writer.close();
 });
