@@ -72,7 +72,7 @@ export function resourceTypes(): string {
 
 function declaration(name: string, schema: Schema): string {
   const comment = commentOf(schema, '');
-  // For all event types, so that `event.jobId` can be read before the type is known.
+  // These properties are added for all event types, so that `event.jobId` can be read before the type is known.
   const more = name === 'FlowhookEvent' ? ' & { workflowId?: string; jobId?: string }' : '';
   const type = more === '' ? typeOf(schema) : `(${typeOf(schema)})${more}`;
   if (schema.properties === undefined) return `\n${comment}export type ${name} = ${type};\n`;

@@ -28,7 +28,9 @@ export interface FlowhookOptions extends TransportOptions {
    * key.
    */
   retries?: number;
-  /** Put before the user agent of the client, such as `my-app/1.2`. Browsers send their own instead. */
+  /**
+   * A text such as `my-app/1.2`, added before the user agent of the client. Browsers send their own user agent instead.
+   */
   userAgent?: string;
   /**
    * Called with every response before it is read, including those of failed attempts. Use it for headers, logs or rate

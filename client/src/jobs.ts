@@ -79,7 +79,7 @@ export class Jobs {
     let job = await this.get(jobId, options);
     if (job.finishedAt !== null) return job;
     let { next } = await this.#events.page({ ...options, after: 'now' });
-    // The job may have ended before that position in the events.
+    // The job may have ended before the position `next` in the events.
     job = await this.get(jobId, options);
     while (job.finishedAt === null) {
       const leftMs = end - Date.now();

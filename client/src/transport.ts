@@ -4,15 +4,18 @@ import { errorOf, FlowhookError, RateLimited, TimedOut, Unavailable } from './er
 export interface CallOptions {
   /** Aborts the call, which then throws the reason of the signal. */
   signal?: AbortSignal | undefined;
-  /** Time limit in milliseconds per attempt, or for streams per wait for more data. Overrides that of the client. */
+  /**
+   * Time limit in milliseconds for each attempt or, for streams, for each wait for more data. Overrides the time limit
+   * of the client.
+   */
   timeoutMs?: number | undefined;
 }
 
 /** Options of calls that the service executes once per idempotency key. */
 export interface KeyedOptions extends CallOptions {
   /**
-   * Repeating a call with the same key within 24 hours returns the result of the first call and creates nothing. By default
-   * a random key, which makes retries of the call safe.
+   * Repeating a call with the same key within 24 hours returns the result of the first call and creates nothing. The
+   * default is a random key, which makes retries of the call safe.
    */
   idempotencyKey?: string | undefined;
 }
@@ -125,7 +128,7 @@ export class Transport {
         return await this.#once(call, read);
       } catch (error) {
         call.signal?.throwIfAborted();
-        // Only the service's own code counts: a 404 of a proxy says nothing.
+        // Only the service's own code counts, because a 404 of a proxy says nothing about the resource.
         if (mayBeDone && gone && /_not_found$/.test((error as FlowhookError).code)) return gone;
         mayBeDone ||= !(error instanceof RateLimited);
         const waitMs = waitBefore(error, failures);

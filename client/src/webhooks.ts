@@ -57,7 +57,8 @@ export class Webhooks {
   }
 
   /**
-   * Subscribes a URL to events of a workflow. Repeating it creates nothing and resumes the webhook if it was paused.
+   * Subscribes a URL to events of a workflow. Repeating the call creates nothing and resumes the webhook if it was
+   * paused.
    *
    * @param input.events names such as `workflow_finished`, or `*` for all
    * @returns a message that also names events that never occur, and says whether the network policy blocks the URL

@@ -269,7 +269,8 @@ export class Workflows {
   }
 
   /**
-   * Erases a person from everything that the workflow has published. Safe to repeat; may take minutes on a large database.
+   * Erases a person from everything that the workflow has published. The call is safe to repeat, and may take minutes
+   * on a large database.
    *
    * @throws NotFound
    */

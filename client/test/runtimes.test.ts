@@ -16,7 +16,7 @@ import { compiled } from './compiled.ts';
 
 const BUDGET_BYTES = 8_000;
 
-/** The program that each runtime runs, which uses nothing of the runtime but `console`. */
+/** The program that each runtime runs. Of the runtime, it uses only `console`. */
 const PROGRAM = `
 import { Conflict, Flowhook, NotFound, Unauthorized, verifyWebhook } from './flowhook-client.js';
 

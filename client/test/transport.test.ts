@@ -140,7 +140,7 @@ test('a 404 counts as a successful deletion only if the response of an earlier a
   assert.deepEqual(await against([lost, unknown]).flowhook.webhooks.unsubscribeUrl({ url }), {
     message: 'Removed',
   });
-  // A call refused unread has deleted nothing, and a 404 of a proxy says nothing.
+  // A call that was refused unread has deleted nothing, and a 404 of a proxy says nothing about the webhook.
   const limited = refusal(429, 'rate_limited', { 'retry-after': '0' });
   const proxy: Answer = () => new Response('no such page', { status: 404 });
   for (const answers of [[unknown], [limited, unknown], [lost, proxy]]) {

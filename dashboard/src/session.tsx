@@ -11,7 +11,7 @@ import { queryClient } from './queries/list.ts';
 interface Session {
   team: { id: string; name: string; slug: string };
   key: { id: string; name: string; scopes: Scope[] };
-  /** Each call renews it. */
+  /** When the session ends. Each call renews the session. */
   expiresAt: string | null;
 }
 

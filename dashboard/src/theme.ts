@@ -32,7 +32,7 @@ export const theme = createTheme({
     // A dialog's header is not the page's banner, and its close button needs a name.
     ModalHeader: { defaultProps: { role: 'presentation' } },
     DrawerHeader: { defaultProps: { role: 'presentation' } },
-    // They are made of Paper, whose padding would add to their own.
+    // Dialogs and drawers are made of Paper, whose padding would add to their own.
     ModalContent: { defaultProps: { p: 0 } },
     DrawerContent: { defaultProps: { p: 0 } },
     ModalCloseButton: { defaultProps: { 'aria-label': 'Close' } },

@@ -41,7 +41,7 @@ test('a server runs with the files of init, and the example workflow publishes r
 
   const server = await startServerProcess({}, { directory });
   try {
-    // The server loads the file at its start, but does not wait for it without limit.
+    // The server loads the file at its start, but waits only a limited time for it.
     assert.equal((await flowhook(directory, 'apply')).code, 0);
     const run = await flowhook(directory, 'run', 'hello', '--wait');
     assert.equal(run.code, 0, run.stderr + server.output());

@@ -145,7 +145,7 @@ export type NextStep =
   /** The endpoint returned 410: the webhook is unsubscribed, and its waiting deliveries are canceled. */
   | { state: 'canceled' };
 
-/** Upper bound for `Retry-After`. */
+/** A `Retry-After` header that asks for more counts as this much. */
 export const MAX_RETRY_AFTER_MS = 3_600_000;
 
 /**

@@ -72,7 +72,9 @@ export interface Job {
   crashes: number;
   priority: number;
   runAt: number;
-  /** When cancellation was requested. The node that holds the job ends it; if that node is gone, the reaper does. */
+  /**
+   * When cancellation was requested. The node that holds the job ends the job; if that node is gone, the reaper does.
+   */
   cancelRequestedAt: number | null;
   reason: FailureReason | null;
   /** Why the job failed, or who canceled it. */

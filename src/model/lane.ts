@@ -287,7 +287,8 @@ export function breakerReason({ state, until, failures }: Breaker, nowMs: number
 }
 
 /**
- * A token bucket that limits the rate of requests to a webhook: the number of tokens at a time in epoch milliseconds.
+ * A token bucket that limits the rate of requests to a webhook: the number of tokens that it had at the time `at`, in
+ * epoch milliseconds.
  */
 export interface Bucket {
   readonly tokens: number;

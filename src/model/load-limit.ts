@@ -10,13 +10,16 @@ import { mayTake, SHARE_ALONE } from '../std/fair-share.ts';
  * commit of one change.
  */
 export const MIN_LIMIT = 64;
-/** Maximum: every request uses memory. */
+/** The limit never rises above this, because every request uses memory. */
 export const MAX_LIMIT = 1_024;
 export const INITIAL_LIMIT = 512;
 /** Waits longer than `TOO_LONG_MS` lower the limit; waits shorter than `SHORT_MS` let it rise. */
 const TOO_LONG_MS = 100;
 const SHORT_MS = 50;
-/** Factor by which each late sample in a row lowers the limit, except the first one, which may be a hiccup. */
+/**
+ * A sample with a wait longer than `TOO_LONG_MS` is late. Each late sample in a row lowers the limit by this factor,
+ * except the first one, which may be a hiccup.
+ */
 const LOWERED_BY = 0.8;
 const RAISED_BY = 1.05;
 /** Share of the limit that is available to reads of whole data sets. The rest is reserved for queueing and writing. */

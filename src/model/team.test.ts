@@ -22,7 +22,7 @@ test('a key is unused after 90 days without use, counted while its use was recor
   assert.equal(keyConcern(key, UNUSED_MS - 1), null);
   assert.equal(keyConcern(key, UNUSED_MS), 'unused');
   assert.equal(keyConcern({ ...key, lastUsedAt: 1 }, UNUSED_MS), null);
-  // Older than the recording of use.
+  // The key is older than the recording of its use.
   assert.equal(keyConcern({ ...key, watchedFrom: DAY_MS }, UNUSED_MS), null);
 });
 

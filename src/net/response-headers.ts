@@ -1,6 +1,6 @@
 /** Parses response headers: `Retry-After` and `Link`. */
 
-/** The longest delay of the retry schedule. No response may delay the deliveries of a webhook for longer. */
+/** A longer wait counts as this long. Each caller has a lower limit of its own. */
 const MAX_MS = 24 * 3_600_000;
 const DAY = '(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)';
 const LONG_DAY = '(?:Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday)';

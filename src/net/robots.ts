@@ -49,7 +49,7 @@ export function createRobots(options: { agent: string; read(url: string): Promis
           why: `${at} does not allow ${url}${rule ? ` (line ${line}: ${rule})` : ''}. If the site's owner permits it, set \`robots: ignore\``,
         };
       }
-      // NaN for values such as `2,5`.
+      // For values such as `2,5`, `getCrawlDelay` returns NaN.
       const delay = rules.getCrawlDelay(options.agent) || 0;
       return { allowed: true, delayMs: Math.min(MAX_DELAY_MS, Math.max(0, delay * 1_000)) };
     },

@@ -51,7 +51,7 @@ function digitsOfTime(ms: number): string {
   return (PAIRS[high] as string) + eightDigits(low);
 }
 
-/** 40 bits. */
+/** Writes 40 bits as eight digits. */
 function eightDigits(bits: number): string {
   const high = Math.floor(bits / 2 ** 20);
   const low = bits % 2 ** 20;

@@ -10,7 +10,7 @@ test('collects once, after several consecutive looks found the process idle', as
   let look = 0;
   collectOnceAtRest({
     busy: () => shares[look] as number,
-    // A failure, for example because collecting is not allowed, has no other effect.
+    // A failure to collect, for example because Node does not allow it, has no effect.
     collect: async () => {
       collected.push(look);
       throw new Error('Access to this API has been restricted');

@@ -41,7 +41,7 @@ const SETTINGS = {
 /** Starts a separate server. Resolves when it is ready. @throws Error that says what is missing */
 export async function startCluster(settings: Record<string, string> = {}): Promise<Cluster> {
   const native = nativeDirectory();
-  // Short, because the path of a socket may have at most 107 characters.
+  // The path is short, because the path of a socket may have at most 107 characters.
   const place = mkdtempSync(join(tmpdir(), 'fhpg-'));
   const library = makeLinks(native, place);
   const data = join(place, 'data');

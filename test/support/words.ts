@@ -1,6 +1,7 @@
 /**
  * Words and turns that the repository's prose does not use, each with what to write instead. Reviewers stumbled over
- * them: literal translations, riddles, and British spellings. The rules behind the list are in CONTRIBUTING.md, "Style".
+ * them: literal translations, riddles, and British spellings. The rules behind the list are in CONTRIBUTING.md, "Plain
+ * English".
  */
 import { execFileSync } from 'node:child_process';
 import { extname } from 'node:path';

@@ -20,7 +20,7 @@ interface ActionOptions<Input, Output> {
   onDone?: (output: Output, input: Input) => void;
 }
 
-/** A sentence about a success, or, as `nothing`, one that says why nothing was done. */
+/** A sentence about a success. If nothing was done, `nothing` is a sentence that says why. */
 export type Notice = string | { nothing: string };
 
 /** `const cancel = useAction({ run: () => flowhook.jobs.cancel(jobId), changes: ['jobs'] })`, for an `ActionButton`. */

@@ -5,7 +5,7 @@ import { Copy } from './copy.tsx';
 import { uncapitalized } from './format.ts';
 import { type SourceLanguage, tokensOf } from './tokens.ts';
 
-/** Longer texts are not highlighted: each token is an element. In characters. */
+/** Maximum length of a highlighted text, in characters, because each token becomes an element. */
 const MAX_HIGHLIGHTED = 100_000;
 
 /**

@@ -76,7 +76,7 @@ function isCopiedFromField(text: string): boolean {
 interface CommandLineProps {
   /** One or more lines. */
   command: string;
-  /** Of the copy button (default: `Copy command`). */
+  /** The label of the copy button (default: `Copy command`). */
   label?: string;
 }
 

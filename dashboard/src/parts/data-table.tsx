@@ -23,7 +23,7 @@ interface DataTableProps<Row> {
   idOf?: (row: Row) => string;
   /** An `EmptyState`, shown if there are no rows. */
   empty: ReactNode;
-  /** If they hide all rows, the table offers to clear them. */
+  /** The filters of the list. If they hide all rows, the table offers to clear them. */
   filters?: Filters<string> | undefined;
   /** The ids of the selected rows. */
   selection?: RowSelection | undefined;

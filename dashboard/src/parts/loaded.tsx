@@ -6,7 +6,7 @@ import type { ReactNode } from 'react';
 import { NeedsScope, useSession } from '../session.tsx';
 import { ErrorBox, PageHeader } from './page.tsx';
 
-/** @param props.title of the page while there is no content; omitted for a part of a page */
+/** @param props.title the title of the page while there is no content; omitted for a part of a page */
 export function Loaded<Data, Key extends QueryKey>({
   query,
   title,

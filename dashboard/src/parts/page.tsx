@@ -37,7 +37,10 @@ interface PageHeaderProps {
   description?: ReactNode;
 }
 
-/** Every page has one, with its only h1, which gets the focus on navigation so that screen readers start there. */
+/**
+ * Every page has one header, which contains the only h1. It gets the focus on navigation, so that screen readers start
+ * there.
+ */
 export function PageHeader({ title, heading, up, id, meta, actions, description }: PageHeaderProps) {
   const ref = useRef<HTMLHeadingElement>(null);
   useEffect(() => {

@@ -237,7 +237,8 @@ function useDrawn<Row, Scrolled extends Element | Window>(
     if (active < 0) return;
     virtualizer.scrollToIndex(active);
     const row = () => box.current?.querySelector<HTMLElement>(`[data-index="${active}"]`);
-    // Immediately, so that the row gets an Enter that follows; or on the next frame, if it is not rendered yet.
+    // The row gets the focus immediately, so that it also gets an Enter that follows. If it is not rendered yet, it
+    // gets the focus on the next frame.
     if (row()) row()?.focus({ preventScroll: true });
     else requestAnimationFrame(() => row()?.focus({ preventScroll: true }));
   }, [active, virtualizer, box]);

@@ -79,7 +79,7 @@ export interface List<Row> {
   hasMore: boolean;
   isLoadingMore: boolean;
   loadMore: () => void;
-  /** Of all pages; null if unknown. */
+  /** The number of rows on all pages; null if unknown. */
   total: number | null;
   /** The rows are those of the previous filters, while new ones load. */
   isOld?: boolean;
@@ -108,7 +108,7 @@ export function useList<Row>(query: ReturnType<typeof listQuery<Row>>): List<Row
     hasMore: hasNextPage,
     isLoadingMore: isFetchingNextPage,
     loadMore: () => {
-      // By default it would cancel a running refetch.
+      // By default, `fetchNextPage` would cancel a running refetch.
       if (!isFetchingNextPage) void fetchNextPage({ cancelRefetch: false });
     },
     total: data?.pages[0]?.total ?? null,
@@ -174,7 +174,7 @@ export async function readListAgain(query: Query, ids: ReadonlySet<string> | nul
 export interface ListPage<Row> {
   items: Row[];
   next: string | null;
-  /** Of all pages, if the service reports it. */
+  /** The number of rows on all pages, if the service reports it. */
   total?: number | null;
 }
 

@@ -5,7 +5,7 @@ import { ask, type FilterOf, filledPage, listQuery } from './list.ts';
 export const keyList = () =>
   listQuery(['keys', 'list'], (cursor, signal) => flowhook.keys.list({ limit: 1_000, signal }).page(cursor));
 
-/** Options of a select. */
+/** The keys of the team, as options of a select. */
 export const keyNamesQuery = () =>
   ask(['keys', 'names'], async (signal) => {
     const keys = await flowhook.keys.list({ limit: 1_000, signal }).take(1_000);
@@ -22,7 +22,7 @@ export const auditList = (filter: FilterOf<typeof flowhook.audit>) =>
 /** Usage of the last 24 hours, by hour: of the team, a workflow or a webhook. */
 export const dayUsageQuery = (of: { workflowId?: string; webhookId?: string } = {}) =>
   ask(['usage', 'day', of], (signal) => flowhook.usage({ ...of, by: 'hour', signal }), {
-    // It is also refetched when jobs or deliveries end. Without any, the hours still move on.
+    // Usage is also refetched when jobs or deliveries end. But even if none end, the last 24 hours move on.
     refetchInterval: 5 * 60_000,
   });
 

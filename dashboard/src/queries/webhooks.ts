@@ -8,7 +8,7 @@ export const webhookList = (filter: FilterOf<typeof flowhook.webhooks.listDetail
     flowhook.webhooks.listDetails({ ...filter, signal }).page(cursor),
   );
 
-/** At most one webhook: whether there is any. */
+/** Fetches at most one webhook, to find out whether there is any. */
 export const anyWebhook = () =>
   listQuery(['webhooks', 'list', 'any'], async (_, signal) => {
     const { items } = await flowhook.webhooks.listDetails({ limit: 1, signal }).page();
@@ -71,7 +71,7 @@ export const webhookBadgesQuery = () =>
       }
       return badges;
     },
-    // It cannot compare maps.
+    // Structural sharing cannot compare maps.
     { structuralSharing: false },
   );
 

@@ -26,7 +26,7 @@ export const versionList = (workflowId: string) =>
     flowhook.workflows.versions(workflowId, { signal }).page(cursor),
   );
 
-/** Options of a select. */
+/** The workflows of the team, as options of a select. */
 export const workflowNamesQuery = () =>
   ask(['workflows', 'names'], async (signal) => {
     const workflows = await flowhook.workflows.list({ limit: 1_000, signal }).take(1_000);

@@ -58,7 +58,7 @@ export function Navigation({ onGo }: { onGo: () => void }) {
   );
 }
 
-/** The current page, unless it needs the scope `read` and the key lacks it. */
+/** The current page, unless the page needs the scope `read` and the key lacks that scope. */
 export function ReadablePage() {
   const { can } = useSession();
   const [, name = ''] = useLocation({ select: ({ pathname }) => pathname }).split('/');

@@ -110,7 +110,7 @@ async function getRecords(target: Target, workflow: string, options: Options): P
   const format = formatFrom(options);
   const version = versionFrom(options.at, '--at');
   await onWorkflow(target, workflow, async ({ client }, id) => {
-    // Unparsed: parsing could round numbers.
+    // The records are not parsed, because parsing could round numbers.
     const { body } = await client.workflows.dataAs(format, id, { version }).catch((error) => {
       error.message = error.message.replace('`version`', '--at');
       throw error;

@@ -187,7 +187,7 @@ async function up(options: Options): Promise<void> {
   const config = configOf(options);
   prepareDataDirectory(config);
   const before = await schemaOf(config);
-  // Opening migrates.
+  // Opening the database migrates it.
   const store = await openStore(config.databaseUrl, {
     publicUrl: () => '',
     log: createLogger({ level: 'warn', pretty: config.logPretty }),

@@ -179,7 +179,7 @@ const WHAT_TO_DO =
 export function exitOnUncaught({ pretty }: { pretty: boolean }): void {
   process.on('uncaughtException', (error: unknown) => {
     const err = error instanceof Error ? error : new Error(String(error));
-    // Synchronously, because the process exits next.
+    // The error is written synchronously, because the process exits next.
     try {
       writeSync(2, pretty ? forPeople(err) : forPrograms(err));
     } catch {

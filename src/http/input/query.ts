@@ -44,7 +44,7 @@ export function queryValue(query: string, name: string): string | undefined {
 
 export interface QueryParameter<T> extends Parameter {
   in: 'query';
-  /** Undefined if it is absent. @throws Problem as `queryValue`, and `field_invalid` for an invalid value */
+  /** Undefined if the parameter is absent. @throws Problem as `queryValue`, and `field_invalid` for an invalid value */
   read(query: string): T | undefined;
 }
 

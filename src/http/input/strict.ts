@@ -7,7 +7,7 @@ import type { JsonSchema } from '../../std/shape.ts';
 import type { Declared } from '../route.ts';
 import { invalid } from './values.ts';
 
-/** The most characters of an unknown name that an error repeats. */
+/** Maximum number of characters of an unknown name that an error repeats. */
 const MAX_SHOWN = 100;
 
 /** Whether the operation refuses unknown input. */

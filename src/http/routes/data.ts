@@ -23,7 +23,7 @@ import { bodyHeaders, sendBody, sendStream, setValidators } from '../send-body.t
 import { disconnectSignal } from '../server/exchange.ts';
 
 const DEFAULT_LIMIT = 1_000;
-/** The most records per page of a search with `q`. */
+/** Maximum number of records per page of a search with `q`. */
 const MAX_HITS = 1_000;
 const MAX_FIELDS = 200;
 

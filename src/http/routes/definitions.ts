@@ -25,7 +25,7 @@ import { jsonBody, jsonResponse } from '../openapi/content.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 
 const TYPES: readonly unknown[] = ['push', 'http'];
-/** The most mistakes in one error sentence; the others are counted. */
+/** Maximum number of mistakes in one error sentence. Further mistakes are counted. */
 const MAX_MISTAKES = 10;
 
 const DRY_RUN = flagParameter('dryRun', '`true` to check the definition without saving it');

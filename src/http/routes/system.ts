@@ -149,7 +149,7 @@ function bearerOf(authorization: string | undefined): string | undefined {
   return /^bearer +(\S+)$/i.exec(authorization ?? '')?.[1];
 }
 
-/** The most jobs, and the most deliveries, that are counted. */
+/** Maximum number of jobs, and of deliveries, that are counted. */
 const MOST = 10_000;
 
 /** GET /v1/system */

@@ -23,7 +23,7 @@ export interface News {
 
 /** If more ids than this have changed, `ids` is null. */
 const MAX_IDS = 100;
-/** The most events that one look reads. If there are more, anything may have changed. */
+/** Maximum number of events that one look reads. If there are more, anything may have changed. */
 const MAX_EVENTS = 1_000;
 const EVENTS_AT_ONCE = 250;
 const MAX_JOBS = 200;

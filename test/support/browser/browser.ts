@@ -58,7 +58,7 @@ export function signedInTests(
 ): (name: string, run: (visit: SignedInVisit) => Promise<void>) => void {
   let tab: Tab | undefined;
   let isLoaded = false;
-  // Closed with its suite: a tab whose service has stopped would try to reconnect all the time.
+  // The tab is closed with its suite, because a tab whose service has stopped would try to reconnect all the time.
   after(() => tab?.context.close());
   return (name, run) =>
     void test(name, { skip: SKIP }, async (t) => {
@@ -67,7 +67,7 @@ export function signedInTests(
       const { page, context } = tab;
       const open = async (path: string) => {
         const address = `/ui/${path}`;
-        // Like a link within the dashboard, without loading everything again.
+        // Navigates like a link within the dashboard, without loading everything again.
         if (isLoaded) await page.evaluate(`__TSR_ROUTER__.navigate({ href: ${JSON.stringify(address)} })`);
         else {
           await beginSession(page, service);

@@ -56,7 +56,7 @@ export async function installPackage(): Promise<Installation> {
     cwd: copy,
     maxBuffer: 16_000_000,
   });
-  // A list up to npm 11, an object by name in later versions.
+  // npm prints a list up to version 11, and an object by name in later versions.
   const [packed] = Object.values(JSON.parse(stdout) as Packed[] | Record<string, Packed>);
   if (packed === undefined) throw new Error(`npm has packed nothing: ${stdout}`);
   const tarball = join(copy, packed.filename);

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 export interface RunProcess {
   pid: number;
   jobId: string;
-  /** Whether it is the program or one of its children, and not the process that watches the group. */
+  /** Whether the process is the program or one of its children, and not the watcher of the group. */
   isProgram: boolean;
 }
 

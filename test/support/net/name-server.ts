@@ -14,7 +14,7 @@ export interface NameServer {
   stop(): Promise<void>;
 }
 
-/** @param addressesOf is called for each query. @param options.ttlS default: 60 */
+/** @param addressesOf called for each query @param options.ttlS default: 60 */
 export async function startNameServer(
   addressesOf: (name: string) => Addresses,
   options: { ttlS?: number } = {},

@@ -103,7 +103,8 @@ export async function multiply(
     },
   ];
   for (const { table, model: row, count, changed } of copies) {
-    // From yesterday, like all history: already counted by hour, and not counted again.
+    // The copies are dated yesterday, like all of the history. Their usage counts as counted already, and is not
+    // counted again.
     const times = Object.keys(row).filter((column) => /^(created|started|finished)_at$/.test(column));
     for (const column of times) if (row[column] !== null) row[column] = Number(row[column]) - DAY_MS;
     const columns = Object.keys(row);

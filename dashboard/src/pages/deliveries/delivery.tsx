@@ -39,7 +39,7 @@ function Shown({ delivery }: { delivery: DeliveryDetail }) {
     (now, before) =>
       before.state === 'waiting' && now.state !== 'waiting' && `Delivery: ${stateName(now.state)}`,
   );
-  // A deleted webhook's deliveries are kept for a while.
+  // The webhook may have been deleted. Its deliveries are kept for a while.
   const { data: webhook } = useQuery({ ...webhookQuery(webhookId), retry: false });
   const facts: Fact[] = [
     [
@@ -180,7 +180,7 @@ function Attempts({ delivery, webhook }: { delivery: DeliveryDetail; webhook: We
   return (
     <Accordion
       multiple
-      // The key opens each new attempt.
+      // A new attempt changes the key, so that the new attempt is opened.
       key={newest}
       defaultValue={[String(newest)]}
       variant="contained"

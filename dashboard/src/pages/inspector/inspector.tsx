@@ -254,7 +254,7 @@ function Subscription({ webhook }: { webhook: WebhookDetail }) {
   );
 }
 
-/** Only for workflows that can be run on request. */
+/** A button that runs the workflow. Nothing if the workflow cannot be run on request. */
 function RunIt({ workflowId }: { workflowId: string }) {
   const { can } = useSession();
   const { data: workflow } = useQuery(workflowQuery(workflowId));

@@ -99,7 +99,7 @@ const attentionQuery = (withWebhooks: boolean) =>
       const workflows = await Promise.all(
         suspects(failed.items).map((id) =>
           flowhook.workflows.get(id, { signal }).catch((error: Error) => {
-            // It was archived after the run.
+            // The workflow was archived after the run.
             if (error instanceof NotFound) return undefined;
             throw error;
           }),

@@ -117,7 +117,7 @@ interface LogViewProps {
   lines: readonly Line[];
   /** More lines are coming: the view follows the end while it is scrolled there. */
   isLive?: boolean;
-  /** Of the download: `job_….log`. */
+  /** The name of the downloaded file: `job_….log`. */
   fileName: string;
 }
 

@@ -98,7 +98,7 @@ function ResendSelected({
         const some = chosen.slice(start, start + MAX_PER_CALL).map(({ id }) => id);
         for (const id of await flowhook.webhooks.replay(webhookId, some)) sent.add(id);
       }
-      // Several deliveries of one event are sent once.
+      // If several deliveries have the same event, the event is sent once.
       return sent.size;
     },
     changes: ['deliveries'],

@@ -5,7 +5,7 @@ import { restMs } from '../../queries/read-again.ts';
 export interface Health {
   delivered: number;
   failedAttempts: number;
-  /** Given up. */
+  /** Deliveries that were given up. */
   dead: number;
   /** The share of successful attempts, 0 to 1; null without attempts. */
   success: number | null;
@@ -109,7 +109,10 @@ function laterOf(one: string | null, other: string | null): string | null {
   return Date.parse(one) > Date.parse(other) ? one : other;
 }
 
-/** The first polls follow quickly. Later ones are slower, because a webhook that backs off may take hours. */
+/**
+ * The number of frequent polls at the start. Later polls are less frequent, because a webhook that backs off may take
+ * hours.
+ */
 const SOON = 60;
 const SOON_MS = 1_000;
 const LATER_MS = 5_000;

@@ -33,7 +33,7 @@ const REFUSED = 'Deliveries will be refused';
 interface SubscribeDefaults {
   workflowId?: string | undefined;
   url?: string;
-  /** Stays on the page instead of opening that of the webhook. */
+  /** Stays on the page instead of opening the page of the webhook. */
   stays?: boolean;
 }
 

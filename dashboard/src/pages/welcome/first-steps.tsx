@@ -36,7 +36,7 @@ import { countDone, runnableOf, type StepsDone, stepsOf } from './steps.ts';
 /** About the height of the steps, so that the page does not jump when they appear. */
 const HEIGHT = 300;
 
-/** Above the overview, until all steps are done or the user hides them in this browser. */
+/** Shows the steps above the overview, until all steps are done or the user hides them in this browser. */
 export function FirstStepsNote() {
   const { team } = useSession();
   const [isHidden, setHidden] = useLocalStorage({

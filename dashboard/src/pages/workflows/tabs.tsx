@@ -18,7 +18,7 @@ import { LANGUAGES, type Language, snippets } from './snippets.ts';
 export function RunsTab() {
   const { workflowId } = useParams({ from: '/workflows/$workflowId' });
   const { data: workflow } = useQuery(workflowQuery(workflowId));
-  // A workflow of type `push` cannot be queued, as an empty table of runs would suggest.
+  // An empty table of runs would suggest queueing a run, but a workflow of type `push` cannot be queued.
   if (workflow?.source.type === 'push' && workflow.lastJob === null && workflow.currentJob === null) {
     return <DataEmpty workflow={workflow} q={undefined} version={0} onClear={() => {}} />;
   }
