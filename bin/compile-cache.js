@@ -19,7 +19,8 @@ export function openCompileCache() {
   const directory = ownCacheDirectory();
   if (directory === undefined) return;
   const { directory: used } = enableCompileCache(directory);
-  // With this variable, threads start in a third of the time. Children get an environment of their own.
+  // With this variable, threads start in a third of the time. Child processes do not inherit it, because they get an
+  // environment of their own.
   if (used !== undefined) process.env.NODE_COMPILE_CACHE = directory;
 }
 

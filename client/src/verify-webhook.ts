@@ -7,7 +7,7 @@ export class NotVerified extends Error {
 }
 
 const TOLERANCE_S = 300;
-/** More than the service ever sends. Each signature costs a verification. */
+/** Maximum number of signatures: more than the service ever sends. Each one costs a verification. */
 const MAX_SIGNATURES = 16;
 
 /**

@@ -60,7 +60,6 @@ Every metric of \`GET /metrics\`, with its own help text. Generated from the cod
 /** Only names, help texts and labels are used, so the node needs no values. */
 const NODE = { backups: {} } as MeasuredNode;
 
-/** All metrics of a node. */
 function allMetrics(): Metrics {
   const metrics = new Metrics();
   workMetrics(metrics, { eventTypes: [], reasons: [] });

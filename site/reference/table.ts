@@ -1,6 +1,5 @@
 /** Markdown tables with any text in their cells: bars and angle brackets are escaped. */
 
-/** The Markdown of a table. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   return [head, head.map(() => '---'), ...rows].map(line).join('\n');
 }

@@ -30,7 +30,6 @@ export class ConflictError extends Error {
   override readonly name = 'ConflictError';
 }
 
-/** The exit code for an error. */
 export function exitCodeOf(error: unknown): number {
   if (error instanceof UsageError || error instanceof ConfigError) return 2;
   if (error instanceof NotFoundError) return 3;

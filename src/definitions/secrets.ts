@@ -71,7 +71,6 @@ function fileOf({ directory, team }: SecretsPlace): string {
   return join(dirname(resolve(directory)), 'secrets', `${team}.yaml`);
 }
 
-/** A secret in the file. */
 interface FiledSecret {
   /** Undefined if an environment variable holds the value of the secret. */
   value: string | undefined;

@@ -75,7 +75,6 @@ export function ofStore(
   });
 }
 
-/** The settings that checks examine. */
 export interface ExaminedSettings {
   host: string;
   port: number;
@@ -104,7 +103,6 @@ export interface ExaminedSettings {
   environment: ReadonlyMap<string, string>;
 }
 
-/** The state of the database. */
 export interface ExaminedDatabase {
   store: Store | undefined;
   /** The state of the schema; undefined when not even its version can be read. */

@@ -125,7 +125,7 @@ async function subjectOf({
   if ('mistakes' in settings) {
     return { ...common, settings: undefined, mistakes: settings.mistakes, database: NONE, isServed: null };
   }
-  // This is determined before this process opens the database itself.
+  // Checks for a server before this process itself opens the database.
   const served = await isServed(settings);
   return { ...common, settings, mistakes: [], isServed: served, database: await openDatabase(settings) };
 }

@@ -37,7 +37,6 @@ export interface Services {
   eventWaits: EventWaits;
   longCalls: LongCalls;
   streams: Streams;
-  /** The state of this node. */
   node(): NodeStatus;
   /** Problems of the installation; at most 30 s old. */
   examine(): Promise<Examination>;

@@ -307,7 +307,6 @@ interface Scratch {
   place: WorkflowRef;
 }
 
-/** The published records to copy. */
 interface PublishedRecords {
   store: Store;
   place: WorkflowRef;

@@ -17,7 +17,6 @@ import {
 import { EVENT_TYPES, type EventType } from './event.ts';
 import { FAILURE_REASONS } from './job.ts';
 
-/** One event type. */
 export interface EventKind {
   type: EventType;
   description: string;

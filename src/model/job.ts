@@ -79,7 +79,7 @@ export interface Job {
   reason: FailureReason | null;
   /** Why the job failed, or who canceled it. */
   error: string | null;
-  /** Progress of the attempt. */
+  /** Progress of the current or last attempt. */
   progress: Progress | null;
   /** The version that the job published or found unchanged; null until it has finished. */
   version: number | null;

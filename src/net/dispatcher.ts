@@ -104,7 +104,7 @@ interface Connection {
   /** When the TLS handshake was completed. Null for HTTP. */
   securedMs: number | null;
   remoteAddress: string | null;
-  /** Number of requests written to it. */
+  /** Number of requests written to the connection. */
   requests: number;
 }
 

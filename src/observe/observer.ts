@@ -28,7 +28,7 @@ export interface RequestDone extends Traced {
   aborted: boolean;
 }
 
-/** An attempt of a job ended. */
+/** Report about an attempt of a job. */
 export interface JobAttemptDone extends Traced {
   teamId: string;
   workflowId: string;

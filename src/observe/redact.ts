@@ -1,4 +1,4 @@
-/** Redacts log fields and trace attributes: keys, secrets, passwords, query strings of URLs, e-mail addresses. */
+/** Redacts log fields and trace attributes: keys, secrets, passwords, query strings of URLs, email addresses. */
 import { pino } from 'pino';
 
 const HIDDEN = '***';

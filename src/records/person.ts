@@ -15,13 +15,13 @@ const MAX_SEARCHED_IDS = 20;
  * known.
  */
 export interface Person {
-  /** The email address as entered. Comparisons ignore case and surrounding whitespace. */
+  /** The email address as entered. Comparisons ignore case and surrounding white space. */
   email: string | null;
   /** Ids of the person's records by workflow. A search adds the ids that it finds. */
   ids: Map<string, Set<string>>;
 }
 
-/** Whether a value is the given email address, ignoring case and surrounding whitespace. */
+/** Whether a value is the given email address, ignoring case and surrounding white space. */
 function sameEmail(one: unknown, other: string | null): boolean {
   return typeof one === 'string' && other !== null && normalEmail(one) === normalEmail(other);
 }
@@ -128,7 +128,7 @@ interface EventData {
   truncated?: boolean;
   error?: unknown;
   reason?: unknown;
-  /** Of a webhook. */
+  /** The URL of a webhook. */
   url?: unknown;
 }
 

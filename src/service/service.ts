@@ -67,7 +67,6 @@ export interface Service {
   stop(): Promise<StopReport>;
 }
 
-/** The outcome of a stop. */
 export interface StopReport {
   /** The names of parts that did not end within `drainSeconds`; usually none. */
   stuck: string[];

@@ -218,7 +218,6 @@ export interface MadeBackup extends BackupManifest {
   mistakes: string[];
 }
 
-/** The progress of making a backup. */
 export type BackupProgress = { doing: 'copy'; bytes: number; total: number } | { doing: 'check' };
 
 export interface Inspection {

@@ -15,7 +15,6 @@ const SEQUENCE_MS = 1_500;
 const all = new Set<Shortcut>();
 let pressed: { keys: string; atMs: number } | undefined;
 
-/** All registered shortcuts. */
 export const shortcuts = new Store<readonly Shortcut[]>([]);
 
 /** Whether single-key shortcuts are enabled: users of speech input must be able to disable them (WCAG 2.1.4). */

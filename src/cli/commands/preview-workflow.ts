@@ -178,7 +178,7 @@ function withHeaders(proposal: Proposal, headers: Readonly<Record<string, string
   };
 }
 
-/** The next step with the proposal. */
+/** Says what to do next with the proposal. */
 function nextStep(out: string | undefined, workflowsDirectory: string): string {
   const place = `<team>/<id>.yaml in the workflows directory (${workflowsDirectory})`;
   if (out === undefined) {

@@ -19,7 +19,7 @@ const MAX_TRIES = 10;
 export type BuildState = 'none' | 'building' | 'failed';
 
 export interface BuildTarget {
-  /** Its name in the log and on pages. */
+  /** The name in the log and on pages. */
   name: 'dashboard' | 'guide';
   /** A directory below the root. The build is written to `dist` in it. */
   folder: string;

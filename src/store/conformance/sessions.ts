@@ -112,7 +112,7 @@ export function testSessions(open: Open): void {
     advance(1);
     assert.deepEqual(await store.sessions.prune({ limit: 2 }), { done: false });
     assert.deepEqual(await store.sessions.prune({ limit: 2 }), { done: true });
-    // Their hashes are free again: no rows are left.
+    // No rows of the expired sessions and links are left, so their hashes can be used again.
     assert.notEqual(await store.sessions.begin({ keyId, hash: 'a', forMs: 1 }), undefined);
     assert.notEqual(await store.sessions.makeLink({ keyId, hash: 'a', forMs: 1 }), undefined);
     assert.notEqual(await store.sessions.byHash({ hash: 'stays' }), undefined);

@@ -43,7 +43,7 @@ test('jobs of concurrent calls are queued in few transactions, each with its eve
   const jobs = await direct.get<{ jobs: number; transactions: number }>(
     'select count(*) as jobs, count(distinct xmin::text) as transactions from job',
   );
-  // The first call has its own transaction; the calls behind it share some.
+  // The first call has its own transaction; the calls behind it share a few transactions.
   assert.equal(jobs?.jobs, 60);
   assert.ok(Number(jobs?.transactions) <= 10, `${jobs?.transactions} transactions`);
   const events = await store.events.list({ teamId: all[0]?.teamId as string, afterSequence: 0, limit: 100 });

@@ -30,9 +30,9 @@ const REPLACED = '.replaced-';
 const TAG_EPOCH = 1_735_689_600;
 
 export interface RestoreOptions {
-  /** The backup. */
+  /** The path of the backup. */
   file: string;
-  /** The database file. */
+  /** The path of the database. */
   path: string;
   /** Whether to replace an existing database. The existing database is kept under a new name. */
   force: boolean;

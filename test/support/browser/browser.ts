@@ -126,7 +126,7 @@ async function observed({ page, problems }: Tab, name: string, run: () => Promis
   try {
     await run();
   } catch (error) {
-    // A screenshot of the failure.
+    // Takes a screenshot of the failure.
     if (process.env.TEST_SCREENSHOTS !== undefined) {
       const file = `${name.replaceAll(/\W+/g, '-')}.png`;
       await page.screenshot({ path: join(process.env.TEST_SCREENSHOTS, file) });

@@ -47,7 +47,6 @@ export function certificateAuthority(): Authority | undefined {
   });
 }
 
-/** Makes a self-signed certificate. */
 export function selfSignedCertificate(host: string): Certificate {
   return within((directory) => selfSigned(directory, host));
 }

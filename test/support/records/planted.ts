@@ -25,7 +25,7 @@ export const PLANTED = {
   email: 'ada.planted@example.com',
 } as const;
 
-/** The planted texts in an output, each with its line. Also finds parts of the e-mail address, and its encoded forms. */
+/** The planted texts in an output, each with its line. Also finds parts of the email address, and its encoded forms. */
 export function findPlanted(output: string): string[] {
   const needles = Object.entries({ ...PLANTED, email: 'ada.planted' });
   return output

@@ -100,7 +100,6 @@ function useJobLog(job: Job, attempt: number | undefined): JobLog {
   return log;
 }
 
-/** All log lines of one attempt. */
 export async function* attemptLog(
   jobId: string,
   options: { attempt: number; signal?: AbortSignal },

@@ -216,7 +216,6 @@ function Next({ job: { attempt, nextAttemptAt } }: { job: Job }) {
 
 const SHOWN = 20;
 
-/** The changes of a run that published a version. */
 function RunChanges({ job, version }: { job: Job; version: number }) {
   const { data, error } = useQuery(changesQuery({ workflowId: job.workflowId, version, most: SHOWN }));
   const all = (job.records?.added ?? 0) + (job.records?.changed ?? 0) + (job.records?.removed ?? 0) - SHOWN;

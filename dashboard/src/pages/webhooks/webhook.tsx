@@ -57,7 +57,7 @@ function Shown({ webhook }: { webhook: WebhookDetail }) {
   );
 }
 
-/** A link to the inspector, if the URL is one. */
+/** A link to the inspector, if the URL belongs to one. */
 function InspectorLink({ url }: { url: string }) {
   const inspectorId = /\/inspect\/(insp_\w+)/.exec(url)?.[1];
   if (inspectorId === undefined) return null;

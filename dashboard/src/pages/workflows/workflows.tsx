@@ -143,7 +143,7 @@ function LastRun({ workflow: { currentJob, lastJob } }: { workflow: Workflow }) 
         </Dim>
       </Group>
       {error !== null && (
-        // Must not widen the column.
+        // The message must not widen the column.
         <Message text={error} isBad fz="xs" w={0} miw="100%" />
       )}
     </Stack>
