@@ -87,6 +87,7 @@ export class InFlight {
   #fullAt = Number.NEGATIVE_INFINITY;
   #dueAt = 0;
   #timer: NodeJS.Timeout | undefined;
+  #isRunning = false;
 
   /**
    * @param input.waitMs the age of the oldest waiting database call
@@ -99,14 +100,33 @@ export class InFlight {
   }
 
   start(): void {
-    if (this.#timer !== undefined) return;
-    this.#dueAt = performance.now() + LOOK_MS;
-    this.#timer = setInterval(() => this.look(), LOOK_MS).unref();
+    this.#isRunning = true;
   }
 
   stop(): void {
+    this.#isRunning = false;
+    this.#pauseLooks();
+  }
+
+  /** Calls `look` regularly while there are requests: an idle node does not wake up for it. */
+  #resumeLooks(): void {
+    if (!this.#isRunning) return;
+    this.#dueAt = performance.now() + LOOK_MS;
+    this.#looks = 0;
+    this.#timer = setInterval(() => {
+      this.look();
+      if (this.#isAtRest) this.#pauseLooks();
+    }, LOOK_MS).unref();
+  }
+
+  #pauseLooks(): void {
     clearInterval(this.#timer);
     this.#timer = undefined;
+  }
+
+  get #isAtRest(): boolean {
+    const isWithoutLoad = this.#responses.size === 0 && this.#most === 0 && !this.#isShortOfMemory;
+    return isWithoutLoad && this.#beganAt === undefined && this.#shedOf.size === 0;
   }
 
   /** `shed`: the number of requests refused since the start. */
@@ -189,6 +209,7 @@ export class InFlight {
 
   add(response: ServerResponse, weight: Weight, team: string): void {
     const canBeWork = weight !== 'light' && weight !== 'long';
+    if (this.#timer === undefined) this.#resumeLooks();
     this.#responses.set(response, { team, canBeWork, isWork: canBeWork });
     if (canBeWork) this.#working.add(team);
     if (this.#isDraining) response.shouldKeepAlive = false;
