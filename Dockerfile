@@ -1,22 +1,24 @@
 # Builds the service as an image: run `docker build -t flowhook .` in a clone. The image does not depend on the processor
 # architecture, and writes only to /data and /tmp. docs/operate/install.md says how to run it.
 
-# The base image is named by its tag. To pin the image that you tested, append the digest that
-# `docker buildx imagetools inspect node:26-slim` prints to both lines: node:26-slim@sha256:…
-FROM node:26-slim AS build
+# The base image: Debian with Node 26, npm, and the user node (1000). To pin the image that you tested, append the digest
+# that `docker buildx imagetools inspect node:26-slim` prints: node:26-slim@sha256:…
+ARG BASE=node:26-slim
+
+FROM ${BASE} AS build
 WORKDIR /src
 # The package manifests come first, so that a change of the code does not reinstall the packages.
 COPY package.json package-lock.json .npmrc ./
 COPY client/package.json client/
 COPY dashboard/package.json dashboard/
 COPY toolchain/package.json toolchain/
-# The optional packages include the bundler's compiler, which the build needs.
 RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY . .
 RUN npm pack --pack-destination /tmp \
  && mkdir /app && tar -xzf /tmp/flowhook-*.tgz --strip-components=1 -C /app
 
-FROM node:26-slim
+# The package contains all its code: apart from Node, nothing else is installed.
+FROM ${BASE}
 # tini reaps orphaned processes and forwards signals. Without it, the service would be process 1.
 RUN apt-get update \
  && apt-get install -y --no-install-recommends tini \
