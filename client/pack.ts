@@ -20,6 +20,6 @@ if (process.argv[2] === 'back') {
   copyFileSync(OWN, KEPT);
   const next = at('dist', 'package.json.next');
   writeFileSync(next, `${JSON.stringify({ ...built, files, exports: { '.': door } }, null, 2)}\n`);
-  // Renamed, not written: concurrent imports of the client find either the old or the new file.
+  // The file is renamed, not written, so that concurrent imports of the client find either the old or the new file.
   renameSync(next, OWN);
 }

@@ -49,7 +49,7 @@ write(
 // A script instead of JSON, so that the search works when the guide is opened from a disk.
 write('passages.js', `globalThis.passages = ${JSON.stringify(inOrder.flatMap(passagesOf))};\n`);
 write(SOURCES_MARK, `${hash}\n`);
-// The index is written last: a running service lists the files again when the index changes.
+// The index is written last, because a running service lists the files again when the index changes.
 for (const [at, page] of [...inOrder.entries()].reverse()) {
   const surroundings = { sections, previous: inOrder[at - 1], next: inOrder[at + 1], version };
   write(page.path.replace(/\.md$/, '.html'), pageHtml(page, htmlOf(page, { isPart }), surroundings));

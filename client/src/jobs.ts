@@ -117,7 +117,7 @@ export class Jobs {
       for (const line of lines) yield { ...line, attempt };
       after = lines.at(-1)?.seq ?? after;
       if (next !== null && lines.length > 0) continue;
-      // `job` was read before the log: if the attempt had ended by then, its log is complete.
+      // `job` was read before the log. If the attempt had ended by then, its log is complete.
       if (attempt < job.attempt) {
         attempt += 1;
         after = 0;

@@ -30,7 +30,7 @@ export async function* linesOf(
     }
     if (rest !== '') throw brokenOff();
   } finally {
-    // Not awaited: the connection is abandoned, or has already ended.
+    // This is not awaited, because the connection is abandoned or has already ended.
     reader.cancel().catch(() => {});
   }
 }

@@ -70,7 +70,7 @@ export class Transport {
   constructor(options: TransportOptions) {
     this.#url = options.url.replace(/\/+$/, '');
     this.#key = options.key;
-    // Called as a global function: browsers refuse to call it as a method of another object.
+    // `fetch` is called as a global function, because browsers refuse to call it as a method of another object.
     this.#fetch = options.fetch ?? ((input, init) => fetch(input, init));
     this.#timeoutMs = options.timeoutMs ?? TIMEOUT_MS;
     this.#retries = options.retries ?? RETRIES;
@@ -182,7 +182,7 @@ export class Transport {
   }
 
   #init({ method = 'GET', headers = {}, json, body, idempotencyKey }: Call): RequestInit {
-    // Not `Headers`: Node would load its whole HTTP client (45 ms), even with another `fetch`.
+    // This is not `Headers`, for which Node would load its whole HTTP client (45 ms), even with another `fetch`.
     const all: Record<string, string> = {};
     if (this.#key !== undefined) all['x-api-key'] = this.#key;
     if (this.#userAgent !== undefined) all['user-agent'] = this.#userAgent;
@@ -236,8 +236,8 @@ export function randomKey(): string {
 }
 
 /**
- * Whether a retry cannot do anything twice: the call was refused unread, has an idempotency key, or is idempotent. With
- * `if-match`, a second attempt would fail.
+ * Whether a call can be retried without doing anything twice: it was refused unread, has an idempotency key, or is
+ * idempotent. With `if-match`, a second attempt would fail.
  */
 function isSafe(
   { method = 'GET', body, idempotencyKey, headers = {} }: Call,
@@ -259,7 +259,7 @@ function isJson({ headers }: Response): boolean {
   return headers.get('content-type')?.includes('json') ?? false;
 }
 
-/** HTML: for people, never from the service's API. */
+/** Whether the response is HTML, which the service's API never sends. */
 function isPage({ headers }: Response): boolean {
   return /^(text\/html|application\/xhtml)/i.test(headers.get('content-type') ?? '');
 }

@@ -111,6 +111,6 @@ function header(headers: Parameters<typeof verifyWebhook>[1], name: string): str
   if (headers instanceof Headers) return headers.get(name) ?? '';
   const key = Object.keys(headers).find((one) => one.toLowerCase() === name);
   const value = key === undefined ? '' : headers[key];
-  // A repeated header counts as missing: other software might use the other value.
+  // A repeated header counts as missing, because other software might use the other value.
   return typeof value === 'string' ? value : '';
 }

@@ -99,8 +99,8 @@ export function addYes(command: Command): Command {
 
 /**
  * Asks for confirmation on standard error, unless `--yes` is set, and reads one line from the terminal. Fails
- * immediately if standard input is not a terminal: a pipe may stay open without end, and in a shell loop over lines the
- * next line is not a reply.
+ * immediately if standard input is not a terminal, because a pipe may stay open without end, and in a shell loop over
+ * lines the next line is not a reply.
  *
  * @throws UsageError unless the user confirms
  */

@@ -114,7 +114,8 @@ const SERVER_VARIABLES = ['FLOWHOOK_URL', 'FLOWHOOK_KEY', 'FLOWHOOK_PROFILE'];
 
 /**
  * Returns a warning for each variable that looks like a misspelled setting. Variables without a similar name are
- * ignored: other programs set variables that begin with `FLOWHOOK_`, such as Kubernetes for a service named flowhook.
+ * ignored, because other programs also set variables that begin with `FLOWHOOK_`: Kubernetes does so for a service
+ * named flowhook.
  */
 export function misspelledVariables(environment: ReadonlyMap<string, string>): string[] {
   const names = SETTINGS.map(({ name }) => environmentName(name));

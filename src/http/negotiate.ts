@@ -97,7 +97,10 @@ export function chooseEncoding(request: Request, reply: Reply, bytes: number): E
   return encoding;
 }
 
-/** Compresses a text if that helps. A reply with an `ETag` is skipped: its operation has already encoded the text. */
+/**
+ * Compresses a text if that helps. A reply with an `ETag` is skipped, because its operation has already encoded the
+ * text.
+ */
 export function compressed(request: Request, reply: Reply, text: string): string | Promise<Uint8Array> {
   if (Buffer.byteLength(text) < LEAST_BYTES || reply.hasHeader('etag') || reply.hasHeader('content-encoding'))
     return text;

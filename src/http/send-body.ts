@@ -49,7 +49,9 @@ function csvName({ workflowId, version }: { workflowId: string; version: number 
  * buffers of half the size.
  */
 const CHUNK_BYTES = 524_288;
-/** Buffers kept for the next responses: allocating new ones each time triggers garbage collection more often. */
+/**
+ * Buffers kept for the next responses, because allocating new ones each time triggers garbage collection more often.
+ */
 const MAX_POOLED = 4;
 const pool: Uint8Array[] = [];
 

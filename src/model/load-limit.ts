@@ -79,8 +79,8 @@ export function placesFor(alone: number): number {
 
 export interface LoadNow {
   /**
-   * Number of running requests of all teams. At most `mostOfTeam` requests count for each team: a team that exceeds a
-   * lowered limit must not use up the share of other teams too.
+   * Number of running requests of all teams. At most `mostOfTeam` requests count for each team, because a team that
+   * exceeds a lowered limit must not use up the share of other teams too.
    */
   working(mostOfTeam: number): number;
   /** Number of running requests of the team that sends the request. */

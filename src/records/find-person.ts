@@ -86,8 +86,8 @@ export async function* findRecords(
     person.ids.set(workflowId, ids);
     let after: string | null = null;
     do {
-      // The loop must yield: reads of SQLite finish within one turn of the event loop, and there may be millions of
-      // records.
+      // The loop must yield, because reads of SQLite finish within one turn of the event loop, and there may be
+      // millions of records.
       await ownTurn(teamId);
       const page = await store.erasure.scanRecords({
         teamId,

@@ -109,8 +109,8 @@ export async function ingest(
 export async function removeUnseen(store: Store, held: AttemptLease, seen: SeenSet): Promise<void> {
   let afterSeq = 0;
   for (;;) {
-    // The loop must yield: reads of SQLite finish within one turn of the event loop, and there may be millions of
-    // records.
+    // The loop must yield, because reads of SQLite finish within one turn of the event loop, and there may be millions
+    // of records.
     await setImmediate();
     const { seqs, lastSeq, done } = await store.records.currentSeqs({ held, afterSeq, rows: 2 * STEP });
     afterSeq = lastSeq;

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { SeenSet } from './ingest.ts';
 
 test('uses memory for the numbers added, not for the largest number', () => {
-  // The `seq` of a workflow keeps growing: if every run has new ids, it gets this far.
+  // The `seq` of a workflow keeps growing. If every run has new ids, it gets this far.
   const seen = new SeenSet();
   for (const number of [7, 2 ** 40, 2 ** 52 + 1]) seen.add(number);
   for (const number of [7, 2 ** 40, 2 ** 52 + 1]) assert.ok(seen.has(number));

@@ -137,7 +137,7 @@ async function stepOf(
   return { page, next: page.done ? null : page.lastSeq };
 }
 
-/** Whether another record of the version follows: a `Link` must not point to an empty page. */
+/** Whether another record of the version follows, because a `Link` must not point to an empty page. */
 async function follows(
   store: Store,
   place: WorkflowRef,

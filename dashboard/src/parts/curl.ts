@@ -11,7 +11,7 @@ interface CurlRequest {
   url?: string;
 }
 
-/** A curl command that reads the key from `FLOWHOOK_KEY`: the page does not know any key. */
+/** A curl command that reads the key from `FLOWHOOK_KEY`, because the page does not know any key. */
 export function curl({ method = 'GET', path, json, url = location.origin }: CurlRequest): string {
   return [
     method === 'GET' ? 'curl -sS' : `curl -sS -X ${method}`,

@@ -17,7 +17,7 @@ let pressed: { keys: string; atMs: number } | undefined;
 
 export const shortcuts = new Store<readonly Shortcut[]>([]);
 
-/** Whether single-key shortcuts are enabled: users of speech input must be able to disable them (WCAG 2.1.4). */
+/** Whether single-key shortcuts are enabled. Users of speech input must be able to disable them (WCAG 2.1.4). */
 export const singleKeys = new Remembered('flowhook-shortcuts', ['on', 'off']);
 
 /** Registers a shortcut while the component is mounted. */

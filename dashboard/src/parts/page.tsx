@@ -38,8 +38,8 @@ interface PageHeaderProps {
 }
 
 /**
- * Every page has one header, which contains the only h1. It gets the focus on navigation, so that screen readers start
- * there.
+ * Every page has one header, which contains the only h1. The h1 gets the focus on navigation, so that screen readers
+ * start there.
  */
 export function PageHeader({ title, heading, up, id, meta, actions, description }: PageHeaderProps) {
   const ref = useRef<HTMLHeadingElement>(null);

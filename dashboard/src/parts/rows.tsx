@@ -82,7 +82,7 @@ export function TableRows<Row>(props: RowsProps<Row>) {
   const { drawn, above, below } = useDrawn(virtualizer, box, props);
   const share = `${100 / columns.filter(({ width }) => width === undefined).length}%`;
   const hasDrawn = drawn.length > 0;
-  // Uses the height of the first row as the estimate: a wrong estimate would move all rows below.
+  // Uses the height of the first row as the estimate, because a wrong estimate would move all rows below.
   useLayoutEffect(() => {
     const height = box.current?.querySelector<HTMLElement>('tr[data-index]')?.offsetHeight;
     if (hasDrawn && height !== undefined) setRowPx(height);
@@ -291,7 +291,9 @@ function isOnRowItself(target: EventTarget): boolean {
   return target.closest('a, button, input, label, summary') === null && (getSelection()?.isCollapsed ?? true);
 }
 
-/** The function changes only with the rows: the virtualizer measures every row again for a new function. */
+/**
+ * Returns the same function until the rows change, because the virtualizer measures every row again for a new function.
+ */
 export function useRowName<Row>(rows: readonly Row[], idOf: (row: Row) => string): (index: number) => string {
   const latest = useRef(idOf);
   useEffect(() => {

@@ -42,7 +42,7 @@ export class Remembered<Word extends string> extends Store<Word> {
     try {
       localStorage.setItem(this.#key, word);
     } catch {
-      // Storage is blocked: the choice lasts until the next reload.
+      // Storage is blocked, so the choice lasts until the next reload.
     }
   }
 }

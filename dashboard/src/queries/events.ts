@@ -28,7 +28,10 @@ export const eventDeliveryList = (eventId: string) =>
     flowhook.events.deliveries(eventId, { signal }).page(cursor),
   );
 
-/** Deliveries of an event, counted by state. The kind `usage` refetches it rarely: a list shows many of these. */
+/**
+ * Deliveries of an event, counted by state. The kind `usage` refetches it rarely, because a list shows many of these
+ * counts.
+ */
 export const eventDeliveryCountsQuery = (eventId: string) =>
   ask(['usage', 'counts', eventId], async (signal) => {
     const counts: Partial<Record<DeliveryState, number>> = {};

@@ -196,7 +196,7 @@ export function merged<Row>(
   const fresh = new Set(first.items.map(idOf));
   const before = list.pages.flatMap(({ items }) => items);
   const lastShared = before.findLastIndex((row) => fresh.has(idOf(row)));
-  // No row in common: more than one page is new, and the rows in between are unknown.
+  // Without a row in common, more than one page is new, and the rows in between are unknown.
   if (lastShared < 0) return { pages: [first], pageParams: [undefined] };
   const rest = before
     .slice(lastShared + 1)
@@ -204,7 +204,7 @@ export function merged<Row>(
     .map((row) => single.get(idOf(row)) ?? row);
   const last = list.pages.at(-1);
   return {
-    // Two pages: the refetched one, and all others with the cursor at which loading continues.
+    // The result has two pages: the refetched one, and all others with the cursor at which loading continues.
     pages: [first, { items: rest, next: last?.next ?? null }],
     pageParams: [undefined, first.next ?? undefined],
   };
@@ -225,7 +225,7 @@ export const queryClient = new QueryClient({
   },
 });
 
-/** A 401 may also mean that the key lacks a scope: only the session query shows whether the session has ended. */
+/** A 401 may also mean that the key lacks a scope. Only the session query shows whether the session has ended. */
 function onFailure(error: unknown): void {
   if (error instanceof Unauthorized) checkSession();
 }

@@ -61,7 +61,7 @@ async function read(kind: string): Promise<void> {
 
 async function readOnce(kind: string, ids: ReadonlySet<string> | null): Promise<void> {
   const touched = queryClient.getQueryCache().findAll({ predicate: (query) => isTouched(query, kind, ids) });
-  // A running fetch may have seen the old state: wait for its end, then fetch again.
+  // A running fetch may have seen the old state, so this waits for its end and then fetches again.
   await Promise.allSettled(
     touched.filter(({ state }) => state.fetchStatus === 'fetching').map(({ promise }) => promise),
   );

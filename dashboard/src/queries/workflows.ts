@@ -33,7 +33,10 @@ export const workflowNamesQuery = () =>
     return workflows.map(({ id, name }) => ({ value: id, label: name === id ? id : `${name} (${id})` }));
   });
 
-/** Refetched on each visit: the stream does not report changed files. A refetch in between would disturb an edit. */
+/**
+ * Refetched on each visit, because the stream does not report changed files. A refetch in between would disturb an
+ * edit.
+ */
 export const definitionQuery = (workflowId: string) =>
   ask(['definition', workflowId], (signal) => flowhook.workflows.definition(workflowId, { signal }), {
     staleTime: 0,
@@ -44,7 +47,7 @@ const PAGE = 500;
 
 interface RecordFilter {
   workflowId: string;
-  /** Fixed: a new version is read only when the user wants to see it. */
+  /** The version is fixed, because a new version is read only when the user wants to see it. */
   version: number;
   /** Text that a record must contain. */
   q?: string | undefined;

@@ -251,7 +251,7 @@ async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes;
 }
 
-/** Identifies the content: only erasures change a published version, and the tag contains their number. */
+/** Identifies the content. Only erasures change a published version, so the tag contains their number. */
 function dataTag(version: DataVersion, format: Format, encoding: Encoding): string {
   return `"${version.number}.${version.erasures}-${format}-${encoding}"`;
 }

@@ -34,7 +34,7 @@ const AFTER: Parameter = {
   name: 'after',
   in: 'query',
   description: '`sequence` of the last event that the client has. 0: all events; `now`: only new events',
-  // A string: generated clients of some languages cannot express a parameter of two types.
+  // The type is a string, because generated clients of some languages cannot express a parameter of two types.
   schema: { type: 'string', pattern: '^(now|\\d{1,15})$', default: '0', minLength: 1 },
 };
 const LIMIT = numberParameter('limit', `Maximum number of events (default: ${DEFAULT_LIMIT})`, {
@@ -90,7 +90,7 @@ export const listEvents: Operation<KeyedCall<'eventWaits' | 'longCalls'>> = {
     if (found.length === limit) {
       reply.header('link', nextLink('/v1/events', query, String(next), 'after'));
     }
-    // The bodies exactly as stored: parsing would change numbers that a double cannot hold.
+    // The bodies are sent exactly as stored, because parsing would change numbers that a double cannot hold.
     const bodies = found.map(({ body }) => body).join(',');
     reply.type('application/json; charset=utf-8');
     return reply.send(`{"events":[${bodies}],"next":${next}}`);
@@ -174,7 +174,7 @@ export const listEventHistory: Operation<KeyedCall> = {
       ...(job && { jobId: job.id, workflowId: job.workflowId, ...within(job, filter) }),
     });
     if (next !== null) reply.header('link', nextLink(path, query, historyOrder.of({ id: next })));
-    // The bodies exactly as stored: parsing would change numbers that a double cannot hold.
+    // The bodies are sent exactly as stored, because parsing would change numbers that a double cannot hold.
     reply.type('application/json; charset=utf-8');
     return reply.send(`{"events":[${events.map(({ body }) => body).join(',')}]}`);
   },
@@ -268,7 +268,7 @@ export const readSample: Operation<KeyedCall> = {
   },
 };
 
-/** Messages are short: a client with this many unread bytes does not keep up. */
+/** Messages are short, so a client with this many unread bytes does not keep up. */
 const MAX_BUFFERED = 256 * 1_024;
 
 /** GET /v1/stream */

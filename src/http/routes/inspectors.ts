@@ -71,7 +71,7 @@ export const createInspector: Operation<KeyedCall<'inspection'>> = {
     const { status = DEFAULT_STATUS, delayMs = 0 } = responseFrom(await bodyFields(call));
     const made = await store.inspectors.create({
       teamId,
-      // Random, unlike other IDs, which are ordered and can be guessed: this ID is the inspector's only protection.
+      // This ID is random, because it is the inspector's only protection. Other IDs are ordered and can be guessed.
       id: `insp_${randomBytes(16).toString('hex')}`,
       status,
       delayMs,
@@ -243,7 +243,7 @@ export function inspectBy(method: Method): Operation<Call<'inFlight' | 'inspecti
         onWait: () => services.inFlight.rest(reply.raw),
         gone: disconnectSignal(call),
       });
-      // The response contains nothing from the request: otherwise anybody could build a page on this origin.
+      // The response contains nothing from the request, because otherwise anybody could build a page on this origin.
       return reply
         .code(status)
         .headers({ 'cache-control': 'no-store', 'content-security-policy': "default-src 'none'; sandbox" })

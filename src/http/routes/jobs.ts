@@ -35,7 +35,7 @@ export const queueJob: Operation<KeyedCall> = {
     pathParameter('workflowId', 'Workflow ID'),
     {
       ...IDEMPOTENCY_KEY,
-      // An empty key counts as none: the contract does not know this header.
+      // An empty key counts as none, because the contract does not know this header.
       schema: { ...IDEMPOTENCY_KEY.schema, minLength: 0 },
       description:
         'Unique key of the call. Repeating the call with the same key within 24 hours returns the job of the first call ' +
@@ -70,7 +70,7 @@ export const queueJob: Operation<KeyedCall> = {
   },
 };
 
-/** Ended jobs are counted among this many of the newest jobs: counting a million would take a second. */
+/** Ended jobs are counted among this many of the newest jobs, because counting a million would take a second. */
 const AMONG = 5_000;
 
 const parameters = [pathParameter('jobId', 'Job ID')];

@@ -107,7 +107,7 @@ export const readDefaultSigningKeys: Operation<Call<'webhooks'>> = {
   answer,
   errors,
 
-  // Always the team `default`: callers without a key must not learn whether there are other teams.
+  // The team is always `default`, because callers without a key must not learn whether there are other teams.
   async handle({ services }) {
     const team = await services.store.teams.bySlug({ slug: DEFAULT_TEAM });
     if (team === undefined) {

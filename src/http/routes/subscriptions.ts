@@ -219,7 +219,7 @@ function pathIds(params: Readonly<Record<string, string | undefined>>): string[]
   return [params.webhookId];
 }
 
-/** The ID in the body. The contract declares no body: any body without an ID is ignored. */
+/** The ID in the body. The contract declares no body, so any body without an ID is ignored. */
 async function bodyIds(request: IncomingMessage): Promise<string[]> {
   const body = await readBody(request);
   if (body.kind !== 'object' || body.value.webhookId === undefined) return [];

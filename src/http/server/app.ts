@@ -168,7 +168,8 @@ export function createApp(parts: ServerParts & { services: Services; routes: rea
   async function respond(exchange: Exchange): Promise<unknown> {
     const { request, reply, route } = exchange;
     const weight = route?.operation.weight ?? 'brief';
-    // Refused before anything is logged: under overload a log line per request would cost more than the refusal.
+    // The request is refused before anything is logged, because under overload a log line per request would cost more
+    // than the refusal.
     if (!mayWaitOnConnection(reply.raw)) return refuse(exchange).header('connection', 'close');
     const team = assumedTeam(exchange);
     if (!inFlight.admits(weight, team)) {
@@ -243,8 +244,8 @@ export function createApp(parts: ServerParts & { services: Services; routes: rea
     else if (body !== undefined) sent = JSON.stringify(body);
     if (sent !== undefined && !reply.hasHeader('content-type')) reply.type('application/json; charset=utf-8');
     const bytes = typeof sent === 'string' ? await compressed(request, reply, sent) : sent;
-    // The connection is closed: the client may still send the body or skip it, and the server could not distinguish the
-    // body from the next request.
+    // The connection is closed, because the client may still send the body or skip it, and the server could not
+    // distinguish the body from the next request.
     if (isUninvited(request.raw)) reply.header('connection', 'close');
     reply.write(bytes, (error) => fail(exchange, error));
   }
@@ -271,7 +272,10 @@ export function createApp(parts: ServerParts & { services: Services; routes: rea
     send(exchange, body).catch(() => reply.raw.destroy());
   }
 
-  /** The team that a request is counted for before its key is checked: known if the key or session was used before. */
+  /**
+   * The team that a request is counted for before its key is checked. The team is known if the key or session was used
+   * before.
+   */
   function assumedTeam({ route, request }: Exchange): string {
     const secret = route?.bySession ? sessionSecret(request) : keyOf(request.raw);
     if (secret === undefined) return UNKNOWN_TEAM;

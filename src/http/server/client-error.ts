@@ -10,7 +10,7 @@ import { renderProblem } from './problem.ts';
 
 const TOO_SLOW = 'ERR_HTTP_REQUEST_TIMEOUT';
 const MAX_LINE_BYTES = 8_192;
-/** How long input is read and discarded: closing with unread bytes resets the connection, and the response is lost. */
+/** How long input is read and discarded. Closing a connection with unread bytes resets it, and the response is lost. */
 const LINGER_MS = 1_000;
 
 /** An error of Node's parser; `rawPacket` holds the bytes that it was parsing. */
@@ -101,7 +101,10 @@ function firstLine({ rawPacket }: ParserError): string {
   return rawPacket.subarray(0, MAX_LINE_BYTES).toString('latin1').split('\n', 1)[0] ?? '';
 }
 
-/** @param form.head responses to HEAD have no body: the client would read it as the next response */
+/**
+ * @param form.head whether this responds to HEAD; the response then has no body, because the client would read it as
+ *   the next response
+ */
 function writeProblem(socket: Duplex, problem: Problem, form: { head: boolean; isFrozen?: boolean }): void {
   socket.end(refusalBytes(problem, form));
   const cut = setTimeout(() => socket.destroy(), LINGER_MS);

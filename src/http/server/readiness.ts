@@ -67,7 +67,7 @@ function started({ isReady, isStopping }: Probed): void {
   throw isStopping() ? new Problem('stopping') : new Problem('not_ready');
 }
 
-/** A newer schema is fine: the migrations of the next version are compatible with this version. */
+/** A newer schema is fine, because the migrations of the next version are compatible with this version. */
 async function migrated(store: Probed['store']): Promise<void> {
   const { found, newest } = await store.status.schema();
   if (found >= newest) return;

@@ -141,7 +141,10 @@ export class Streams {
   }
 }
 
-/** Only the last message has the sequence: a client that received only some of them resumes from before the first. */
+/**
+ * Only the last message has the sequence, so that a client that received only some of them resumes from before the
+ * first.
+ */
 function sendNews(stream: EventStream, news: readonly News[], sequence: number): void {
   for (const [at, data] of news.entries()) {
     const isLast = at === news.length - 1;

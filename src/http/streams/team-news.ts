@@ -72,7 +72,7 @@ export class TeamNews {
   async look(): Promise<News[]> {
     const happened = await this.#happened(this.sequence);
     const compared = performance.now() < this.#compareAt ? [] : await this.#compare();
-    // Stored only after all reads have succeeded: otherwise the changes would never be reported.
+    // The sequence is stored only after all reads have succeeded. Otherwise the changes would never be reported.
     this.sequence = happened.sequence;
     return joined([...happened.news, ...compared]);
   }
@@ -135,7 +135,7 @@ export class TeamNews {
       const { state, attempt, slot, runAt, cancelRequestedAt, progress } = one;
       jobs.set(one.id, mark(state, attempt, slot, runAt, cancelRequestedAt, progress));
     }
-    // The last read: nothing can fail after it, so all recorded changes are also returned.
+    // This is the last read. Nothing can fail after it, so all recorded changes are also returned.
     const deliveries = await this.#compareDeliveries();
     const news = [
       ...this.#differ('workflows', workflows),

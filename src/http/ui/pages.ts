@@ -38,7 +38,7 @@ export function dashboardRoutes({ root, what, build }: Built): Route[] {
       id: 'readPage',
       summary: 'The dashboard',
 
-      /** A browser gets the page for every path that is not a file: the page has its own router. */
+      /** A browser gets the page for every path that is not a file, because the page has its own router. */
       async handle({ request, reply, params: { path = '' } }) {
         const built = await files.look();
         const file = path === INDEX ? undefined : built?.files.get(path);

@@ -18,11 +18,11 @@ import { authorOf, clientAddress } from '../server/caller.ts';
 import type { Reply, Request } from '../server/exchange.ts';
 
 /**
- * As large as headers may be, so that every key fits. Anybody can send this body without a key: a larger limit would
- * let them use more memory per connection.
+ * As large as headers may be, so that every key fits. Anybody can send this body without a key, and a larger limit
+ * would let them use more memory per connection.
  */
 const MAX_SIGN_IN_BYTES = 16 * 1_024;
-/** Failed sign-ins from one address. Keys cannot be guessed: the limit only bounds the cost of attempts. */
+/** Failed sign-ins from one address. Keys cannot be guessed, so the limit only bounds the cost of attempts. */
 const FAILURES = { count: 10, windowMs: 60_000 };
 const MAX_ADDRESSES = 10_000;
 
@@ -229,7 +229,7 @@ const WINDOW_MS = 10 * 60_000;
 /** Maximum number of lines that this node writes in one window. Each address gets one line. */
 const MAX_LINES = 20;
 
-/** Writes refused sign-ins to the audit log: only some, because anybody can cause any number. */
+/** Writes some of the refused sign-ins to the audit log. Not all of them, because anybody can cause any number. */
 class RefusedSignIns {
   readonly #store: Store;
   readonly #log: Logger;

@@ -153,8 +153,8 @@ export interface ConditionalRequests {
 }
 
 /**
- * Makes conditional requests, but only if each start URL is a single response: an unchanged first page does not mean
- * that the following pages are unchanged.
+ * Makes conditional requests, but only if each start URL is a single response, because an unchanged first page does not
+ * mean that the following pages are unchanged.
  *
  * @param definitionHash the hash of the current definition; validators of another definition are ignored
  */

@@ -37,8 +37,8 @@ let nowMs = START_MS;
 let latestMs = START_MS;
 
 /**
- * The clock of all stores of a process. Each case starts at a midnight later than any time in an earlier case: within a
- * process, ids never decrease. If the clock were set back, the id of a row would not show when the row was created.
+ * The clock of all stores of a process. Each case starts at a midnight later than any time in an earlier case.
+ * Otherwise the id of a row would not show when the row was created, because ids never decrease within a process.
  */
 export const caseClock = {
   now: () => nowMs,
@@ -102,7 +102,7 @@ export async function makeJob(store: Store, at: { teamId: string; workflowId: st
   return (result as { job: Job }).job;
 }
 
-/** Creates many things of a team, a hundred at a time: in a single batch the last ones would time out. */
+/** Creates many things of a team, a hundred at a time, because the last ones of a single batch would time out. */
 export async function makeMany<Made>(count: number, make: (n: number) => Promise<Made>): Promise<Made[]> {
   const made: Made[] = [];
   while (made.length < count) {

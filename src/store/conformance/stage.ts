@@ -43,8 +43,7 @@ export function testStaging(open: Open): void {
       await stageRecords(store, held, 'replace', [{ id: 'a', body }]);
       return publish(store, held);
     };
-    // The form in which an earlier version of Flowhook stored numbers of a record that also contains many digits in a
-    // row.
+    // An earlier version of Flowhook stored `1.0` unchanged if the record also contained many digits in a row.
     const first = `{"id":"a",${digits},"n":1.0,"in":{"x":1,"y":[{"p":1,"q":2}]}}`;
     assert.equal((await publishOf(first)).outcome, 'published');
     const other = `{"in":{"y":[{"q":2,"p":1}],"x":1},"n":1,"id":"a",${digits}}`;

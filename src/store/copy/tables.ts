@@ -45,13 +45,16 @@ export const TABLES: readonly Table[] = [
   { name: 'usage', key: ['team_id', 'kind', 'subject', 'period', 'start'] },
 ];
 
-/** Not copied: inspectors last a day, and belong to the address of the servers on this database. */
+/**
+ * These tables are not copied, because inspectors last a day, and belong to the address of the servers on this
+ * database.
+ */
 export const INSPECTOR_TABLES: readonly Table[] = [
   { name: 'inspector', key: ['id'] },
   { name: 'inspected_request', key: ['team_id', 'inspector_id', 'number'], long: ['request', 'body'] },
 ];
 
-/** Not copied: leases, sessions and the schema version belong to one database. */
+/** These tables are not copied, because leases, sessions and the schema version belong to one database. */
 export const LEFT_BEHIND: readonly string[] = [
   'session',
   'sign_in_link',

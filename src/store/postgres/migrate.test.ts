@@ -9,7 +9,7 @@ const { url, server, name, drop } = await makeDatabase();
 after(drop);
 
 test('a PostgreSQL older than 15 is rejected before any table is created', async () => {
-  // Fakes the server's version: the database's functions come before the built-in ones.
+  // Fakes the server's version, which works because the database's functions come before the built-in ones.
   await administer(
     url,
     `create function public.current_setting(text) returns text language sql as $$ select '140019' $$`,

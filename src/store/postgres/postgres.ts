@@ -180,7 +180,7 @@ async function startClock(db: Database): Promise<DatabaseClock> {
       (measured) => {
         offset = measured;
       },
-      // A failure is ignored: while the database cannot be reached, its time is not needed.
+      // A failure is ignored, because the time of the database is not needed while the database cannot be reached.
       () => undefined,
     );
   }, MEASURE_EVERY_MS).unref();

@@ -102,7 +102,7 @@ export class OwnFiles {
     for (const ownership of this.#owned) ownership.release();
   }
 
-  /** Never throws: a timer and every write call it. */
+  /** Never throws, because a timer and every write call it. */
   #check(): void {
     this.#checkedAt = performance.now();
     const sentence = this.#mistake();
@@ -175,7 +175,7 @@ function moved(file: string): string {
 }
 
 function unreadable(file: string, error: Error): string {
-  // Only the reason is quoted, without the path: callers of the API read this sentence, and need not know the
+  // Only the reason is quoted, without the path, because callers of the API read this sentence and need not know the
   // directory.
   const [why] = error.message.split(', stat ');
   return (

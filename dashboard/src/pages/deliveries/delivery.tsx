@@ -249,7 +249,7 @@ function hostOf(url: string | undefined): string | undefined {
   return url === undefined ? undefined : (URL.parse(url)?.host ?? url);
 }
 
-/** The signature expires after 5 min: an open dialog gets a new one earlier. */
+/** The signature expires after 5 min, so an open dialog gets a new one before that. */
 const RENEW_MS = 4 * 60_000;
 
 const curlQuery = (deliveryId: string) =>

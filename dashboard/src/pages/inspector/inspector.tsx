@@ -116,7 +116,7 @@ function Actions({ inspector: { id, url }, isSubscribed }: { inspector: Inspecto
   const remove = useAction({
     run: () => flowhook.inspectors.delete(id),
     done: ({ message }) => message,
-    // Leaves the page first: the inspector can no longer be fetched.
+    // Leaves the page first, because the inspector can no longer be fetched.
     onDone: () =>
       void navigate({ to: '/inspector' }).then(() => readAgain({ kind: 'inspectors', ids: null })),
   });

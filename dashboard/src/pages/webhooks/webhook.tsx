@@ -207,7 +207,7 @@ function WebhookActions({ webhook }: { webhook: WebhookDetail }) {
   const unsubscribe = useAction({
     run: () => flowhook.webhooks.unsubscribe(id),
     done: ({ message }) => message,
-    // Leaves the page first: the webhook can no longer be fetched.
+    // Leaves the page first, because the webhook can no longer be fetched.
     onDone: () =>
       void navigate({ to: '/webhooks' }).then(() => {
         for (const kind of changes) readAgain({ kind, ids: null });

@@ -156,7 +156,7 @@ function Records({ workflow }: { workflow: Workflow }) {
   );
 }
 
-/** Scrolling loads no more records while they are sorted: new ones would appear between the rows being read. */
+/** Scrolling loads no more records while they are sorted, because new ones would appear between the rows being read. */
 const HELD = { hasMore: false, isLoadingMore: false };
 
 /** Why there are no records. */

@@ -55,7 +55,7 @@ function compared(a: unknown, b: unknown, sign: number): number {
 
 const COLLATOR = new Intl.Collator('en', { numeric: true });
 
-/** Own fields only: a record without a field `constructor` inherits one. */
+/** Reads only own fields, because a record without a field `constructor` inherits one. */
 export function valueIn(record: DataRecord, field: string): unknown {
   return Object.hasOwn(record, field) ? record[field] : undefined;
 }

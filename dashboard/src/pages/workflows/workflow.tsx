@@ -145,7 +145,7 @@ function Actions({ workflow }: { workflow: Workflow }) {
   );
 }
 
-/** Why the last run failed, on every tab: the data is then older than expected. */
+/** Why the last run failed. Shown on every tab, because the data is then older than expected. */
 function Trouble({ workflow: { lastJob } }: { workflow: Workflow }) {
   if (lastJob?.state !== 'failed' || lastJob.error === null) return null;
   return (
