@@ -1,5 +1,5 @@
 #!/bin/sh
-# Fetches what generates and runs clients elsewhere than in Node, where its language is installed, and runs their tests.
+# Installs generators of clients in other languages, if these languages are installed, and runs their tests.
 set -eu
 cd "$(dirname "$0")/.."
 tools="$PWD/node_modules/.cache/clients"
@@ -16,11 +16,4 @@ if command -v go > /dev/null; then
   (cd test/fixtures/generated-client && go mod download)
 fi
 
-# Their install scripts are not needed: the programs lie in packages for each platform.
-echo '{ "private": true }' > "$tools/package.json"
-npm install --prefix "$tools" --no-save --ignore-scripts --silent deno@2.9.6 bun@1.4.5
-for program in "$tools"/node_modules/@deno/*/deno "$tools"/node_modules/@oven/*/bin/bun; do
-  ln -sf "$program" "$tools/bin/"
-done
-
-PATH="$tools/bin:$PATH" npx node --test test/api/generated-client.test.ts client/test/runtimes.test.ts
+PATH="$tools/bin:$PATH" npx node --test test/api/generated-client.test.ts

@@ -18,7 +18,7 @@ export interface FlowhookOptions extends TransportOptions {
   /** The URL of the service, such as `https://flowhook.example.com`. */
   url: string;
   /** An API key. Never put a key into a page that others load. */
-  key?: string;
+  key?: string | undefined;
   /** Replaces the `fetch` of the runtime. */
   fetch?: typeof fetch;
   /** Time limit per attempt of a call, in milliseconds (default: 30,000). 0 means no limit. */

@@ -40,7 +40,7 @@ export interface Call extends CallOptions {
 
 export interface TransportOptions {
   url: string;
-  key?: string;
+  key?: string | undefined;
   fetch?: typeof fetch;
   timeoutMs?: number;
   retries?: number;

@@ -5,7 +5,7 @@ import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Conflict, Flowhook, type Job } from 'flowhook-client';
+import { Conflict, Flowhook, type Job } from '../../client/src/flowhook-client.ts';
 import { readConfig } from '../../src/config/config.ts';
 import { silentLogger } from '../../src/observe/log.ts';
 import { type Service, startService } from '../../src/service/service.ts';

@@ -1,5 +1,5 @@
 /** The client that all pages share. It calls the public API, authenticated by the session cookie instead of a key. */
-import { Flowhook } from 'flowhook-client';
+import { Flowhook } from '../../client/src/flowhook-client.ts';
 
 export const flowhook = new Flowhook({ url: `${location.origin}/ui/api` });
 

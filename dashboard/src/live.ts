@@ -8,8 +8,9 @@
  *     └─────────tab is hidden, or user pauses────────────────────────────┘
  * ```
  */
-import { Unauthorized } from 'flowhook-client';
+
 import { useEffect } from 'react';
+import { Unauthorized } from '../../client/src/flowhook-client.ts';
 import { flowhook } from './client.ts';
 import { Store } from './parts/store.ts';
 import { checkSession } from './queries/list.ts';

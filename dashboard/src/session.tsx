@@ -1,8 +1,8 @@
 /** The session. Without one, only the sign-in page is shown and nothing else is requested. */
 import { Center, Loader } from '@mantine/core';
 import { queryOptions, useQuery } from '@tanstack/react-query';
-import type { Scope } from 'flowhook-client';
 import { createContext, type ReactNode, useContext, useEffect, useState } from 'react';
+import type { Scope } from '../../client/src/flowhook-client.ts';
 import { SignIn } from './pages/welcome/sign-in.tsx';
 import { notifyFailure } from './parts/action.tsx';
 import { EmptyState, ErrorBox } from './parts/page.tsx';

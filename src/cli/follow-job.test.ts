@@ -1,7 +1,7 @@
 /** The output of following a job without a terminal. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Flowhook, Job } from 'flowhook-client';
+import type { Flowhook, Job } from '../../client/src/flowhook-client.ts';
 import { followJob } from './follow-job.ts';
 import { changeWords, liveWords, resultWords } from './job-words.ts';
 

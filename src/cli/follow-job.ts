@@ -3,7 +3,7 @@
  * line.
  */
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Flowhook, Job, LogLine } from 'flowhook-client';
+import type { Flowhook, Job, LogLine } from '../../client/src/flowhook-client.ts';
 import { durationWords } from '../std/amounts.ts';
 import { createLiveLine } from '../std/progress-bar.ts';
 import { changeWords, liveWords, logText, outcomeCode, publishedWords, stateWords } from './job-words.ts';

@@ -6,7 +6,7 @@ import { randomBytes } from 'node:crypto';
 import { EventEmitter } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
-import { Flowhook } from 'flowhook-client';
+import { Flowhook } from '../../client/src/flowhook-client.ts';
 import type { Config } from '../config/config.ts';
 import type { KeyedCall, Operation } from '../http/route.ts';
 import { Reply, Request } from '../http/server/exchange.ts';

@@ -2,7 +2,7 @@
  * The target of a command: the teams of a database, or the team of an API key on a server. Each command is written only
  * once, against the HTTP client. For a database, this process itself handles the client's calls.
  */
-import { Flowhook, type FlowhookError, type Job, type Workflow } from 'flowhook-client';
+import { Flowhook, type FlowhookError, type Job, type Workflow } from '../../client/src/flowhook-client.ts';
 import type { Config } from '../config/config.ts';
 import { nearest } from '../std/nearest.ts';
 import { everyRow } from '../store/page.ts';

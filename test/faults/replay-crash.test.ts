@@ -1,7 +1,7 @@
 /** A server that is killed during a replay: the next one continues it. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Flowhook } from 'flowhook-client';
+import { Flowhook } from '../../client/src/flowhook-client.ts';
 import { makePlace } from '../support/cli/place.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { startServerProcess } from '../support/server-process.ts';

@@ -5,7 +5,7 @@ import { copyFile, mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promise
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { verifyWebhook } from 'flowhook-client';
+import { verifyWebhook } from '../../client/src/flowhook-client.ts';
 import { silentLogger } from '../../src/observe/log.ts';
 import { listBackups } from '../../src/store/backup-files.ts';
 import { DRIVERS, type Driver, MIGRATIONS } from '../../src/store/migrations.ts';

@@ -1,6 +1,6 @@
 /** Changes of records, with old and new values. */
 import { Badge, Group, Text } from '@mantine/core';
-import type { Change } from 'flowhook-client';
+import type { Change } from '../../../client/src/flowhook-client.ts';
 import styles from './change-list.module.css';
 import { Copy } from './copy.tsx';
 

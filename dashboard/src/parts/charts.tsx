@@ -1,7 +1,7 @@
 /** Bar charts in plain SVG: a chart library would add half the weight of the whole dashboard. */
 import { Box, Group, Paper, Text, Title } from '@mantine/core';
-import type { Usage, UsageBucket } from 'flowhook-client';
 import type { ReactNode } from 'react';
+import type { Usage, UsageBucket } from '../../../client/src/flowhook-client.ts';
 import styles from './charts.module.css';
 import { count, duration, placeOf, type Span, useZone } from './format.ts';
 import { type State, stateColor } from './state-badge.tsx';

@@ -1,5 +1,5 @@
 /** Formats numbers, times, messages and URLs as text. */
-import type { Job } from 'flowhook-client';
+import type { Job } from '../../../client/src/flowhook-client.ts';
 import { Remembered } from './store.ts';
 
 const GROUPED = new Intl.NumberFormat('en');

@@ -1,8 +1,8 @@
 /** The page of one resource: its content, a loader, an error, or the missing scope. */
 import { Loader } from '@mantine/core';
 import { type DefaultError, type QueryKey, type UseQueryOptions, useQuery } from '@tanstack/react-query';
-import type { Scope } from 'flowhook-client';
 import type { ReactNode } from 'react';
+import type { Scope } from '../../../client/src/flowhook-client.ts';
 import { NeedsScope, useSession } from '../session.tsx';
 import { ErrorBox, PageHeader } from './page.tsx';
 

@@ -14,8 +14,8 @@ import {
   Title,
 } from '@mantine/core';
 import { createLink } from '@tanstack/react-router';
-import { FlowhookError } from 'flowhook-client';
 import { type ReactNode, type Ref, useEffect, useRef } from 'react';
+import { FlowhookError } from '../../../client/src/flowhook-client.ts';
 import { CommandLine, Copy, IdText } from './copy.tsx';
 import styles from './page.module.css';
 import { Prose } from './values.tsx';

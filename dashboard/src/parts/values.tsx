@@ -1,7 +1,7 @@
 /** Single values: times, durations, messages of the service, counts and URLs. */
 import { Group, Text, type TextProps } from '@mantine/core';
-import type { Version } from 'flowhook-client';
 import { Fragment, type ReactNode } from 'react';
+import type { Version } from '../../../client/src/flowhook-client.ts';
 import {
   absolute,
   count,

@@ -1,5 +1,5 @@
 /** Queries for events and event types. */
-import type { DeliveryState } from 'flowhook-client';
+import type { DeliveryState } from '../../../client/src/flowhook-client.ts';
 import { flowhook } from '../client.ts';
 import { ask, type FilterOf, filledPage, listQuery } from './list.ts';
 

@@ -11,8 +11,8 @@ import {
   type UseQueryOptions,
   useInfiniteQuery,
 } from '@tanstack/react-query';
-import { Unauthorized } from 'flowhook-client';
 import { useMemo } from 'react';
+import { Unauthorized } from '../../../client/src/flowhook-client.ts';
 
 interface Reading<Row> {
   load: (cursor: string | undefined, signal: AbortSignal) => Promise<ListPage<Row>>;

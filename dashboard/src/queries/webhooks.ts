@@ -1,5 +1,5 @@
 /** Queries for webhooks, deliveries and inspectors. */
-import type { DeliveryState } from 'flowhook-client';
+import type { DeliveryState } from '../../../client/src/flowhook-client.ts';
 import { flowhook } from '../client.ts';
 import { ask, type FilterOf, listQuery } from './list.ts';
 

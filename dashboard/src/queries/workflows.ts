@@ -1,5 +1,5 @@
 /** Queries for workflows, definitions, records and changes. */
-import type { Change } from 'flowhook-client';
+import type { Change } from '../../../client/src/flowhook-client.ts';
 import { flowhook } from '../client.ts';
 import { ask, listQuery } from './list.ts';
 

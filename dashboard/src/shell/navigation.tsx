@@ -1,8 +1,8 @@
 /** The navigation, with the pages that the session's key can see. */
 import { NavLink, type NavLinkProps, ScrollArea } from '@mantine/core';
 import { createLink, Outlet, useLocation } from '@tanstack/react-router';
-import type { Scope } from 'flowhook-client';
 import type { Ref } from 'react';
+import type { Scope } from '../../../client/src/flowhook-client.ts';
 import { Icon, type IconName } from '../parts/icon.tsx';
 import { PageHeader } from '../parts/page.tsx';
 import { NeedsScope, useSession } from '../session.tsx';

@@ -8,7 +8,7 @@ import {
   type Replay,
   type ReplayPlan,
   type WebhookDetail,
-} from 'flowhook-client';
+} from '../../../client/src/flowhook-client.ts';
 import { DELIVERY_STATES, type DeliveryState, NOT_ARRIVED } from '../../model/delivery.ts';
 import { countWords, durationWords, grouped } from '../../std/amounts.ts';
 import { createLiveLine } from '../../std/progress-bar.ts';

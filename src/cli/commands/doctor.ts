@@ -1,7 +1,7 @@
 /** `flowhook doctor`: checks the installation, and prints the effect and the fix of every problem. */
 import { type InspectColor, styleText } from 'node:util';
 import { Option } from 'commander';
-import type { Flowhook } from 'flowhook-client';
+import type { Flowhook } from '../../../client/src/flowhook-client.ts';
 import { ConfigError } from '../../config/config.ts';
 import { misspelledVariables } from '../../config/sources.ts';
 import type { Check } from '../../doctor/check.ts';
@@ -82,7 +82,7 @@ async function doctor(options: Options): Promise<void> {
 async function askServer(options: Options): Promise<Shown> {
   const target = serverOf(options);
   if (target === undefined) throw new UsageError('Name the server with --url or --profile');
-  const { Flowhook } = await import('flowhook-client');
+  const { Flowhook } = await import('../../../client/src/flowhook-client.ts');
   const server: Flowhook = new Flowhook(target);
   return server.systemChecks();
 }

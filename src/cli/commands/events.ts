@@ -1,5 +1,5 @@
 /** `flowhook events list` and `flowhook audit list`: lists events, and the changes in the audit log. */
-import type { AuditLine, FlowhookEvent } from 'flowhook-client';
+import type { AuditLine, FlowhookEvent } from '../../../client/src/flowhook-client.ts';
 import { parseExactly } from '../../model/record.ts';
 import type { Command } from '../command.ts';
 import { localClient } from '../local-server.ts';

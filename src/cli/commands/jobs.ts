@@ -1,6 +1,6 @@
 /** `flowhook run` and `flowhook jobs`: queues, lists, shows, follows, cancels and reruns jobs. */
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Flowhook, FlowhookError, Job } from 'flowhook-client';
+import type { Flowhook, FlowhookError, Job } from '../../../client/src/flowhook-client.ts';
 import { JOB_ORIGINS, JOB_STATES } from '../../model/job.ts';
 import { countWords, parseDuration } from '../../std/amounts.ts';
 import { toIso } from '../../std/clock.ts';

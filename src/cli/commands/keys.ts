@@ -1,5 +1,5 @@
 /** `flowhook keys`: creates, lists and revokes API keys. */
-import type { Key } from 'flowhook-client';
+import type { Key } from '../../../client/src/flowhook-client.ts';
 import {
   DEFAULT_SCOPES,
   DEFAULT_TEAM,

@@ -1,7 +1,7 @@
 /** `flowhook webhooks listen`: forwards the events of a server to a local URL, signed, for development. */
 import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Call, Flowhook, FlowhookError } from 'flowhook-client';
+import { type Call, Flowhook, FlowhookError } from '../../../client/src/flowhook-client.ts';
 import { canonicalEvent, EVENT_TYPES, type EventType, eventNamesMistake } from '../../model/event.ts';
 import { parseExactly } from '../../model/record.ts';
 import { MAX_EVENTS, urlMistake } from '../../model/webhook.ts';

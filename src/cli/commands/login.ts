@@ -48,7 +48,7 @@ async function login(url: string, options: Options): Promise<void> {
   if (mistake !== undefined) throw new UsageError(mistake);
   const { environment } = configOf({});
   const key = String(options.key ?? environment.get('FLOWHOOK_KEY') ?? (await askedKey()));
-  const { Flowhook } = await import('flowhook-client');
+  const { Flowhook } = await import('../../../client/src/flowhook-client.ts');
   // If the key is invalid, this request fails before anything is saved.
   const { team, key: known } = await new Flowhook({ url, key }).me();
   const name = String(options.profile ?? DEFAULT_PROFILE);

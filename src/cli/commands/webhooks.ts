@@ -1,7 +1,7 @@
 /**
  * `flowhook webhooks`: subscribes and manages webhooks. `deliveries.ts` and `listen.ts` define its other subcommands.
  */
-import type { WebhookDetail, WebhookSettings } from 'flowhook-client';
+import type { WebhookDetail, WebhookSettings } from '../../../client/src/flowhook-client.ts';
 import { EVENT_TYPES } from '../../model/event.ts';
 import { reasonMistake, urlMistake } from '../../model/webhook.ts';
 import { grouped } from '../../std/amounts.ts';

@@ -2,7 +2,7 @@
  * `flowhook workflows`: lists, shows, pauses and resumes workflows. Other modules in this folder define the subcommands
  * on files.
  */
-import { Forbidden, type Job, type Workflow } from 'flowhook-client';
+import { Forbidden, type Job, type Workflow } from '../../../client/src/flowhook-client.ts';
 import type { Definition, Schedule } from '../../model/workflow.ts';
 import { bytesWords, countWords, durationWords } from '../../std/amounts.ts';
 import type { Command } from '../command.ts';

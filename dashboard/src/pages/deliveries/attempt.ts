@@ -1,5 +1,5 @@
 /** The phases of an attempt, and advice on what to do if it failed. */
-import type { DeliveryDetail } from 'flowhook-client';
+import type { DeliveryDetail } from '../../../../client/src/flowhook-client.ts';
 import { duration } from '../../parts/format.ts';
 
 export type Attempt = DeliveryDetail['attempts'][number];

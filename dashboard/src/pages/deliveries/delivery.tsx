@@ -3,7 +3,7 @@ import { Accordion, Alert, Group, Modal, Stack, Text } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams } from '@tanstack/react-router';
-import type { DeliveryDetail, WebhookDetail } from 'flowhook-client';
+import type { DeliveryDetail, WebhookDetail } from '../../../../client/src/flowhook-client.ts';
 import { flowhook } from '../../client.ts';
 import { ActionButton, useAction } from '../../parts/action.tsx';
 import { useAnnouncedChange } from '../../parts/announce.ts';

@@ -1,8 +1,8 @@
 /** Every event type: when it is sent, an example, and the JSON Schema of its body. */
 import { Accordion, Group, Loader, SegmentedControl, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import type { EventKind } from 'flowhook-client';
 import { useState } from 'react';
+import type { EventKind } from '../../../../client/src/flowhook-client.ts';
 import { JsonView } from '../../parts/code.tsx';
 import { CopyAsCurl } from '../../parts/copy.tsx';
 import { useFilters } from '../../parts/filters.ts';

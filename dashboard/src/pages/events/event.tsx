@@ -1,7 +1,7 @@
 /** The page of one event, with its deliveries. */
 import { Stack } from '@mantine/core';
 import { useParams } from '@tanstack/react-router';
-import type { FlowhookEvent } from 'flowhook-client';
+import type { FlowhookEvent } from '../../../../client/src/flowhook-client.ts';
 import { JsonView } from '../../parts/code.tsx';
 import { CopyAsCurl } from '../../parts/copy.tsx';
 import { DataTable } from '../../parts/data-table.tsx';

@@ -1,8 +1,8 @@
 /** All events, newest first, with the states of their deliveries. */
 import { Group } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import type { DeliveryState, FlowhookEvent } from 'flowhook-client';
 import { useMemo } from 'react';
+import type { DeliveryState, FlowhookEvent } from '../../../../client/src/flowhook-client.ts';
 import { timeColumn, workflowColumn } from '../../parts/columns.tsx';
 import { CopyAsCurl } from '../../parts/copy.tsx';
 import { curl } from '../../parts/curl.ts';

@@ -2,8 +2,8 @@
 import { Alert, Button, Group, Loader, NumberInput, Paper, Select, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams } from '@tanstack/react-router';
-import type { Inspector, WebhookDetail, Workflow } from 'flowhook-client';
 import { type SubmitEvent, useState } from 'react';
+import type { Inspector, WebhookDetail, Workflow } from '../../../../client/src/flowhook-client.ts';
 import { flowhook } from '../../client.ts';
 import { ActionButton, useAction } from '../../parts/action.tsx';
 import { useAnnouncedChange } from '../../parts/announce.ts';

@@ -1,7 +1,7 @@
 /** The list of inspectors: temporary URLs for testing webhooks. */
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
-import type { Inspector } from 'flowhook-client';
+import type { Inspector } from '../../../../client/src/flowhook-client.ts';
 import { flowhook } from '../../client.ts';
 import { ActionButton, useAction } from '../../parts/action.tsx';
 import { countColumn, timeColumn } from '../../parts/columns.tsx';

@@ -1,6 +1,6 @@
 /** The requests of an inspector, as a line in the list and in full. */
 import { Alert, Group, Stack, Text, Title } from '@mantine/core';
-import type { InspectedRequest } from 'flowhook-client';
+import type { InspectedRequest } from '../../../../client/src/flowhook-client.ts';
 import { HeaderTable, JsonView } from '../../parts/code.tsx';
 import { Copy } from '../../parts/copy.tsx';
 import { bytes } from '../../parts/format.ts';

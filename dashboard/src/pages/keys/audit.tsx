@@ -1,7 +1,7 @@
 /** The audit log of the team, newest first. */
 import { Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import type { AuditLine } from 'flowhook-client';
+import type { AuditLine } from '../../../../client/src/flowhook-client.ts';
 import { timeColumn } from '../../parts/columns.tsx';
 import { CopyAsCurl, IdText } from '../../parts/copy.tsx';
 import { DataTable } from '../../parts/data-table.tsx';

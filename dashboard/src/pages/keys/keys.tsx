@@ -1,8 +1,8 @@
 /** The API keys of the team: list, create, rotate and revoke. */
 import { Alert, Badge, Checkbox, Group, Modal, Select, Stack, Switch, Text, TextInput } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
-import type { Key, MadeKey, Scope } from 'flowhook-client';
 import { useState } from 'react';
+import type { Key, MadeKey, Scope } from '../../../../client/src/flowhook-client.ts';
 import { flowhook, serviceUrl } from '../../client.ts';
 import { ActionButton, ActionForm, useAction } from '../../parts/action.tsx';
 import { timeColumn } from '../../parts/columns.tsx';

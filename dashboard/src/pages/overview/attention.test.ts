@@ -1,7 +1,7 @@
 /** Which workflows and webhooks need attention. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Job, WebhookDetail, Workflow } from 'flowhook-client';
+import type { Job, WebhookDetail, Workflow } from '../../../../client/src/flowhook-client.ts';
 import { suspects, troubles } from './attention.ts';
 
 const job = (changes: Partial<Job>): Job =>

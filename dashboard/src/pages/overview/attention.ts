@@ -1,5 +1,5 @@
 /** Workflows and webhooks that need attention, newest problem first. */
-import type { Job, WebhookDetail, Workflow } from 'flowhook-client';
+import type { Job, WebhookDetail, Workflow } from '../../../../client/src/flowhook-client.ts';
 import { lastLine } from '../../parts/format.ts';
 
 export type Trouble =

@@ -1,7 +1,7 @@
 /** The state of the team: runs in progress, problems, the last 24 hours, and the latest runs. */
 import { Group, Paper, SimpleGrid, Stack, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { type JobState, NotFound } from 'flowhook-client';
+import { type JobState, NotFound } from '../../../../client/src/flowhook-client.ts';
 import { flowhook } from '../../client.ts';
 import { DayChart } from '../../parts/charts.tsx';
 import { curl } from '../../parts/curl.ts';

@@ -1,5 +1,5 @@
 /** The rows of a log view: lines, and notes where an attempt starts or lines are missing. */
-import type { LogLine } from 'flowhook-client';
+import type { LogLine } from '../../../../client/src/flowhook-client.ts';
 import { many } from '../../parts/format.ts';
 
 export type Line = LogLine & { attempt?: number };

@@ -1,8 +1,8 @@
 /** The log of a run, by attempt, followed while the run is in progress. */
 import { Group, Highlight, SegmentedControl, Switch, Text, TextInput } from '@mantine/core';
 import { useVirtualizer } from '@tanstack/react-virtual';
-import type { Job, LogLine } from 'flowhook-client';
 import { useEffect, useMemo, useRef, useState } from 'react';
+import type { Job, LogLine } from '../../../../client/src/flowhook-client.ts';
 import { flowhook } from '../../client.ts';
 import { ActionButton } from '../../parts/action.tsx';
 import { save, useCopy } from '../../parts/copy.tsx';

@@ -1,8 +1,8 @@
 /** The list of runs, of the team or of one workflow, its columns, and actions on selected runs. */
 import { Group, Progress, Stack } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import type { Job, JobOrigin, JobState } from 'flowhook-client';
 import { useMemo, useState } from 'react';
+import type { Job, JobOrigin, JobState } from '../../../../client/src/flowhook-client.ts';
 import { flowhook, serviceUrl } from '../../client.ts';
 import { ActionButton, useAction } from '../../parts/action.tsx';
 import { timeColumn, workflowColumn } from '../../parts/columns.tsx';

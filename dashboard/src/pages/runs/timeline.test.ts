@@ -1,7 +1,7 @@
 /** The timeline of a run. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Delivery, FlowhookEvent, Job } from 'flowhook-client';
+import type { Delivery, FlowhookEvent, Job } from '../../../../client/src/flowhook-client.ts';
 import { placeOf } from '../../parts/format.ts';
 import { axisOf, barsOf } from './timeline.ts';
 

@@ -1,5 +1,5 @@
 /** The timeline of a run, from the queue to its deliveries. */
-import type { Delivery, FlowhookEvent, Job } from 'flowhook-client';
+import type { Delivery, FlowhookEvent, Job } from '../../../../client/src/flowhook-client.ts';
 import type { State } from '../../parts/state-badge.tsx';
 
 export interface Bar {

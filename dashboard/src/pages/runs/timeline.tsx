@@ -1,7 +1,7 @@
 /** The timeline of a run as bars. */
 import { Group } from '@mantine/core';
 import { useQueries, useQuery } from '@tanstack/react-query';
-import type { Job } from 'flowhook-client';
+import type { Job } from '../../../../client/src/flowhook-client.ts';
 import { AxisBars } from '../../parts/charts.tsx';
 import { duration } from '../../parts/format.ts';
 import { PageLink } from '../../parts/page.tsx';

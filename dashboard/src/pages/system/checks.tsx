@@ -1,8 +1,8 @@
 /** The findings of the doctor's checks, those that need attention first. */
 import { Anchor, Button, Group, Skeleton, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import type { SystemFinding } from 'flowhook-client';
 import { useId, useState } from 'react';
+import type { SystemFinding } from '../../../../client/src/flowhook-client.ts';
 import { ActionButton } from '../../parts/action.tsx';
 import { ErrorBox, Section } from '../../parts/page.tsx';
 import { StateBadge } from '../../parts/state-badge.tsx';

@@ -1,7 +1,7 @@
 /** The state of the instance, for operators. */
 import { Paper, SimpleGrid, Skeleton, Stack, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import type { System } from 'flowhook-client';
+import type { System } from '../../../../client/src/flowhook-client.ts';
 import { IdText } from '../../parts/copy.tsx';
 import { DataTable } from '../../parts/data-table.tsx';
 import { FilterBar } from '../../parts/filter-bar.tsx';

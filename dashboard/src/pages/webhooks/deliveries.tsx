@@ -2,8 +2,8 @@
 import { Stack } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
-import type { Delivery, DeliveryState, WebhookDetail } from 'flowhook-client';
 import { useMemo, useState } from 'react';
+import type { Delivery, DeliveryState, WebhookDetail } from '../../../../client/src/flowhook-client.ts';
 import { flowhook } from '../../client.ts';
 import { ActionButton, useAction } from '../../parts/action.tsx';
 import { countColumn, timeColumn } from '../../parts/columns.tsx';

@@ -1,7 +1,7 @@
 /** Health of a webhook, reasons for waiting, and polling of a replay. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Usage, UsageBucket, WebhookDetail } from 'flowhook-client';
+import type { Usage, UsageBucket, WebhookDetail } from '../../../../client/src/flowhook-client.ts';
 import { healthOf, lastFailure, percent, pollAfterMs, shortEvent, standing, waitOf } from './health.ts';
 
 const hour = (deliveries: Partial<NonNullable<UsageBucket['deliveries']>>): UsageBucket => ({

@@ -1,5 +1,5 @@
 /** The health of a webhook, why a delivery waits, and how often the progress of a replay is polled. */
-import type { Delivery, Replay, Usage, WebhookDetail } from 'flowhook-client';
+import type { Delivery, Replay, Usage, WebhookDetail } from '../../../../client/src/flowhook-client.ts';
 import { restMs } from '../../queries/read-again.ts';
 
 export interface Health {

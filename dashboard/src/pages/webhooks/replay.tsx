@@ -1,8 +1,13 @@
 /** Resends deliveries of a period in selected states, after showing how many there are. */
 import { Alert, Checkbox, Group, List, Loader, Modal, Select, Stack, Text, TextInput } from '@mantine/core';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
-import type { DeliveryState, Replay, ReplayPlan, WebhookDetail } from 'flowhook-client';
 import { useState } from 'react';
+import type {
+  DeliveryState,
+  Replay,
+  ReplayPlan,
+  WebhookDetail,
+} from '../../../../client/src/flowhook-client.ts';
 import { flowhook } from '../../client.ts';
 import { ActionForm, useAction } from '../../parts/action.tsx';
 import { PERIODS, sinceOf } from '../../parts/filters.ts';

@@ -12,8 +12,8 @@ import {
   Textarea,
 } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
-import type { WebhookDetail } from 'flowhook-client';
 import { useState } from 'react';
+import type { WebhookDetail } from '../../../../client/src/flowhook-client.ts';
 import { flowhook } from '../../client.ts';
 import { ActionButton, ActionForm, useAction } from '../../parts/action.tsx';
 import { CommandLine } from '../../parts/copy.tsx';

@@ -14,8 +14,8 @@ import {
 import { useDisclosure } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
-import type { EventKind } from 'flowhook-client';
 import { type ComponentProps, useState } from 'react';
+import type { EventKind } from '../../../../client/src/flowhook-client.ts';
 import { flowhook } from '../../client.ts';
 import { ActionButton, ActionForm, notify, useAction } from '../../parts/action.tsx';
 import { JsonView } from '../../parts/code.tsx';

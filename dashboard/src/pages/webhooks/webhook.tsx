@@ -3,8 +3,8 @@ import { Alert, Modal, SimpleGrid, Stack, Tabs, Text, TextInput } from '@mantine
 import { useDisclosure } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams } from '@tanstack/react-router';
-import type { WebhookDetail } from 'flowhook-client';
 import { useState } from 'react';
+import type { WebhookDetail } from '../../../../client/src/flowhook-client.ts';
 import { flowhook } from '../../client.ts';
 import { ActionButton, ActionForm, useAction } from '../../parts/action.tsx';
 import { DayChart } from '../../parts/charts.tsx';

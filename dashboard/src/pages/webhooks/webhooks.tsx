@@ -1,8 +1,8 @@
 /** The list of webhooks, of the team or of one workflow, with their state and health. */
 import { Group, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import type { WebhookDetail } from 'flowhook-client';
 import { type ReactNode, useMemo } from 'react';
+import type { WebhookDetail } from '../../../../client/src/flowhook-client.ts';
 import { flowhook } from '../../client.ts';
 import { SmallBars } from '../../parts/charts.tsx';
 import { timeColumn, workflowColumn } from '../../parts/columns.tsx';

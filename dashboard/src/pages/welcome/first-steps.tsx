@@ -14,8 +14,8 @@ import {
 } from '@mantine/core';
 import { useLocalStorage } from '@mantine/hooks';
 import { useNavigate } from '@tanstack/react-router';
-import type { Workflow } from 'flowhook-client';
 import { type ReactNode, useEffect, useState } from 'react';
+import type { Workflow } from '../../../../client/src/flowhook-client.ts';
 import { flowhook } from '../../client.ts';
 import { ActionButton, useAction } from '../../parts/action.tsx';
 import { CommandLine } from '../../parts/copy.tsx';

@@ -1,5 +1,5 @@
 /** Which of the first three steps are done. */
-import type { Workflow } from 'flowhook-client';
+import type { Workflow } from '../../../../client/src/flowhook-client.ts';
 
 export type StepWorkflow = Pick<Workflow, 'id' | 'name' | 'paused' | 'version' | 'records'> & {
   source: { type: string };

@@ -2,8 +2,8 @@
 import { Group, SegmentedControl, Skeleton, Stack, Text, Title } from '@mantine/core';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
-import { type Change, NotFound, type Version } from 'flowhook-client';
 import { useState } from 'react';
+import { type Change, NotFound, type Version } from '../../../../client/src/flowhook-client.ts';
 import { ActionButton } from '../../parts/action.tsx';
 import { ChangeList } from '../../parts/change-list.tsx';
 import { CopyAsCurl } from '../../parts/copy.tsx';

@@ -14,8 +14,8 @@ import {
 } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
-import type { DataRecord, Version, Workflow } from 'flowhook-client';
 import { useEffect, useMemo, useState } from 'react';
+import type { DataRecord, Version, Workflow } from '../../../../client/src/flowhook-client.ts';
 import { ActionButton } from '../../parts/action.tsx';
 import { JsonView } from '../../parts/code.tsx';
 import { Copy, CopyAsCurl } from '../../parts/copy.tsx';

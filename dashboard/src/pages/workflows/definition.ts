@@ -1,5 +1,5 @@
 /** Definitions of workflows: from a form, from JSON, as a diff, and their schedules in words. */
-import type { Definition, Workflow } from 'flowhook-client';
+import type { Definition, Workflow } from '../../../../client/src/flowhook-client.ts';
 import { duration } from '../../parts/format.ts';
 
 /** The fields of the form for a new workflow, as typed. */

@@ -3,8 +3,12 @@ import { Alert, Group, SegmentedControl, Skeleton, Stack, Text, Textarea, Title 
 import { useDebouncedValue } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { useBlocker, useNavigate, useParams } from '@tanstack/react-router';
-import { Conflict, type Definition, type WorkflowDefinition } from 'flowhook-client';
 import { useState } from 'react';
+import {
+  Conflict,
+  type Definition,
+  type WorkflowDefinition,
+} from '../../../../client/src/flowhook-client.ts';
 import { flowhook } from '../../client.ts';
 import { ActionButton, useAction } from '../../parts/action.tsx';
 import { JsonView, SourceText } from '../../parts/code.tsx';

@@ -1,8 +1,8 @@
 /** The dialog for a new workflow: a form for admin keys, and commands that create a file. */
 import { Alert, Modal, Select, SimpleGrid, Stack, Tabs, Text, TextInput } from '@mantine/core';
 import { useNavigate } from '@tanstack/react-router';
-import { NotFound } from 'flowhook-client';
 import { useState } from 'react';
+import { NotFound } from '../../../../client/src/flowhook-client.ts';
 import { flowhook } from '../../client.ts';
 import { ActionForm, useAction } from '../../parts/action.tsx';
 import { CommandLine } from '../../parts/copy.tsx';

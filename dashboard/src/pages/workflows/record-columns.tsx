@@ -1,6 +1,6 @@
 /** The fields of records as columns. Values are untrusted: they are rendered as text, never as markup. */
 import { Anchor } from '@mantine/core';
-import type { DataRecord } from 'flowhook-client';
+import type { DataRecord } from '../../../../client/src/flowhook-client.ts';
 import type { Column } from '../../parts/rows.tsx';
 import { Dim } from '../../parts/values.tsx';
 import { addressIn, inWords, valueIn } from './records.ts';

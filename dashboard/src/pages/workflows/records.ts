@@ -1,5 +1,5 @@
 /** Which fields of records are columns, in which order, and how records are sorted. */
-import type { DataRecord } from 'flowhook-client';
+import type { DataRecord } from '../../../../client/src/flowhook-client.ts';
 
 /** The number of columns by default. */
 const SHOWN = 10;

@@ -1,5 +1,5 @@
 /** Queues a run, and explains if there already is one. */
-import { Conflict } from 'flowhook-client';
+import { Conflict } from '../../../../client/src/flowhook-client.ts';
 import { flowhook } from '../../client.ts';
 import { useAction } from '../../parts/action.tsx';
 

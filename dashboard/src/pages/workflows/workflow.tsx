@@ -2,8 +2,8 @@
 import { Alert, Box, Group, Skeleton, Tabs } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Outlet, useLocation, useNavigate, useParams } from '@tanstack/react-router';
-import { NotFound, type Workflow } from 'flowhook-client';
 import type { ReactNode } from 'react';
+import { NotFound, type Workflow } from '../../../../client/src/flowhook-client.ts';
 import { flowhook } from '../../client.ts';
 import { ActionButton, useAction } from '../../parts/action.tsx';
 import { absolute, count, lastLine } from '../../parts/format.ts';

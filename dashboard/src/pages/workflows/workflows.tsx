@@ -1,8 +1,8 @@
 /** The list of workflows, with their last, next and recent runs. */
 import { ActionIcon, Group, Stack, Text, Tooltip } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import type { Workflow } from 'flowhook-client';
 import { useMemo, useState } from 'react';
+import type { Workflow } from '../../../../client/src/flowhook-client.ts';
 import { ActionButton } from '../../parts/action.tsx';
 import { SmallBars } from '../../parts/charts.tsx';
 import { DataTable } from '../../parts/data-table.tsx';
