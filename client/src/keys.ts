@@ -33,7 +33,7 @@ export class Keys {
   }
 
   /**
-   * Replaces a key by a new one.
+   * Replaces a key with a new one.
    *
    * @param options.overlapSeconds seconds for which the old key continues to work (default: 0)
    * @throws NotFound, also for a revoked or expired key

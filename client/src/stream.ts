@@ -7,7 +7,9 @@ export interface News {
   kind: 'jobs' | 'workflows' | 'versions' | 'webhooks' | 'deliveries' | 'inspectors' | 'keys';
   /** IDs of what may have changed; for `versions`, IDs of workflows. null if any may have changed. */
   ids: string[] | null;
-  /** Pass it as `after` to continue after this notification; null if more notifications of the same change follow. */
+  /**
+   * The value of `after` for continuing after this notification; null if more notifications of the same change follow.
+   */
   sequence: number | null;
 }
 

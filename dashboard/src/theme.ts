@@ -43,7 +43,7 @@ export const theme = createTheme({
   },
 });
 
-/** Mantine's colors are too pale for small text on white or on their own light tints; these are not. */
+/** Colors for small text on white and on light tints, for which Mantine's own colors are too pale. */
 const INKS = {
   red: '#c92a2a',
   orange: '#8a3d00',

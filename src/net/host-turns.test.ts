@@ -244,7 +244,7 @@ test('a child that writes anything can neither crash the server nor block a host
   const [near, far] = channel();
   serveTurns(near, turns);
 
-  // An id that is used twice counts as one request, because a second one would never be released.
+  // An id that is used twice counts as one request, because a second request with this id would never be released.
   far.write('{"enter":1,"host":"c","perHost":2,"delayMs":0}\n'.repeat(2));
   await settle();
   far.write('{"leave":1}\n');

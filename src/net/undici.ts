@@ -28,7 +28,7 @@ export function request(
 
 /** Creates a dispatcher that connects through a proxy. */
 export function createProxyAgent(options: Undici.ProxyAgent.Options): Undici.Dispatcher {
-  // Few sources use a proxy.
+  // The proxy agent is loaded only here, because few sources use a proxy.
   const ProxyAgent = require('undici/lib/dispatcher/proxy-agent.js') as typeof Undici.ProxyAgent;
   return new ProxyAgent(options);
 }

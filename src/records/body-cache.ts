@@ -61,7 +61,10 @@ export interface OpenBody {
 interface BodyFile {
   of: Body;
   path: string;
-  /** Set while the body is built. Its readers share it, because opening the file again would delay their first byte. */
+  /**
+   * The open file, set while the body is built. Readers share it, because opening the file again would delay their
+   * first byte.
+   */
   handle: SharedHandle | undefined;
   /** Bytes in the file so far. */
   bytes: number;

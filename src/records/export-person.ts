@@ -66,7 +66,7 @@ function inspectedEventOf({ text, workflowId }: HeldText, redactor: Redactor): o
     const { data } = JSON.parse(text) as { data?: { differences?: unknown } };
     return Array.isArray(data?.differences) ? eventOf(text, redactor.event(text, workflowId)) : undefined;
   } catch {
-    // The text is not an event, because anyone may send anything to an inspector.
+    // Not every text is an event, because anyone may send anything to an inspector.
     return undefined;
   }
 }

@@ -78,7 +78,7 @@ export function recordRetention(deps: ChoreDeps): Chore {
 /**
  * Expires deliveries that have waited too long, and deletes old attempts, events, inspectors and removed webhooks.
  *
- * @param keep.eventsMs how long events are kept, together with those of their deliveries that have ended
+ * @param keep.eventsMs how long events and their ended deliveries are kept
  */
 export function webhookRetention(deps: ChoreDeps, keep: { attemptsMs: number; eventsMs: number }): Chore {
   const { deliveries, inspectors, webhooks } = deps.store;

@@ -21,7 +21,7 @@ test('responds with `connection: close` to requests that arrived on idle connect
   const { port } = server.address() as AddressInfo;
   const connections = await Promise.all(Array.from({ length: 30 }, () => used(port)));
   const answers = connections.map(({ untilClosed }) => untilClosed);
-  // Written within one turn, so that the server cannot have read any of them.
+  // All requests are written within one turn, so that the server cannot have read any of them.
   for (const { socket } of connections) socket.write(REQUEST);
   const { cut } = await drain({ app: { server, close }, inFlight, withinMs: 60_000 });
   assert.equal(cut, 0);

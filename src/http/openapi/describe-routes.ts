@@ -122,7 +122,7 @@ function describe(route: Route, names: SchemaNames): object {
   };
 }
 
-/** The errors of a route that may also return each of these statuses as a success, with the content of both. */
+/** The errors of a route whose success may have any of these statuses too. Each error gets the content of both. */
 function anyOf(answer: Answer, errors: Record<number, Answer>): Record<string, Answer> {
   return Object.fromEntries(
     Object.entries(errors).map(([status, error]) => [

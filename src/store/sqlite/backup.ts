@@ -155,7 +155,7 @@ export function finishBackup({
   isWanted = () => true,
 }: BackupInput & { file: string; isWanted?: () => boolean }): MadeBackup {
   try {
-    // The file is in WAL mode if its pages were copied, because the database is. SQLite cannot open such a file on a
+    // If its pages were copied, the file is in WAL mode, like the database. SQLite cannot open such a file on a
     // read-only medium.
     withDatabase(unfinished, {}, (db) => db.get('pragma journal_mode = delete'));
     syncToDisk(unfinished);

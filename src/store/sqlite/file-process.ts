@@ -32,8 +32,8 @@ process.once('message', ({ task, input, from }: FileTask) => {
     const { message } = explainUnusable(error, (input as { path: string }).path) as Error;
     result = { failed: message };
   }
-  // Normally the parent removes the unfinished file. If the parent was killed, this process does. A finished backup
-  // already has its final name, and is kept.
+  // Normally the parent removes the unfinished file. If the parent was killed, this process removes it. A finished
+  // backup already has its final name, and is kept.
   if (!isWanted() && 'file' in (input as object)) removeUnfinished((input as { file: string }).file);
   process.send?.(result, () => process.disconnect?.());
 });

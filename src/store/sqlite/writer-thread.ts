@@ -39,8 +39,8 @@ if (parentPort !== null) serve(parentPort, workerData as WriterData);
 
 function serve(port: MessagePort, { path, synchronous, quotas }: WriterData): void {
   const db = new Database(path, { synchronous });
-  // `data_version` changes only when another connection commits. No other connection of this process does, so a change
-  // comes from another process.
+  // `data_version` changes only when another connection commits. No other connection of this process commits, so a
+  // change comes from another process.
   let seen = dataVersion(db);
   const poll = setInterval(() => {
     const found = dataVersion(db) ?? seen;

@@ -113,7 +113,10 @@ function ResendSelected({
   );
 }
 
-/** @param by.withWebhook true for deliveries of one event, false for those of one webhook, which shows the event instead */
+/**
+ * @param by.withWebhook true: a column shows the webhook, for the deliveries of one event; false: a column shows the
+ *   event, for the deliveries of one webhook
+ */
 export function deliveryColumns({ withWebhook }: { withWebhook: boolean }): (Column<Delivery> | false)[] {
   return [
     {
