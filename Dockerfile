@@ -9,7 +9,6 @@ FROM ${BASE} AS build
 WORKDIR /src
 # The package manifests come first, so that a change of the code does not reinstall the packages.
 COPY package.json package-lock.json .npmrc ./
-COPY client/package.json client/
 COPY dashboard/package.json dashboard/
 COPY toolchain/package.json toolchain/
 RUN npm ci --ignore-scripts --no-audit --no-fund

@@ -23,8 +23,8 @@ export default tseslint.config(
   },
   {
     files: ['credentials/**/*.ts'],
-    // The README of this folder has no public URL.
-    rules: { 'n8n-nodes-base/cred-class-field-documentation-url-missing': 'off' },
+    // This rule is for names of pages in n8n's own documentation.
+    rules: { 'n8n-nodes-base/cred-class-field-documentation-url-miscased': 'off' },
   },
   {
     files: ['nodes/**/*.ts'],
@@ -39,6 +39,4 @@ export default tseslint.config(
       'n8n-nodes-base/node-class-description-outputs-wrong': 'off',
     },
   },
-  // This package is private. Anyone who publishes it must set a homepage.
-  { files: ['package.json'], rules: { '@n8n/community-nodes/require-homepage': 'off' } },
 );

@@ -12,6 +12,8 @@ export class FlowhookApi implements ICredentialType {
 
   displayName = 'Flowhook API';
 
+  documentationUrl = 'https://github.com/flowhook/flowhook/tree/main/integrations/n8n#readme';
+
   icon: Icon = { light: 'file:../icons/flowhook.svg', dark: 'file:../icons/flowhook.dark.svg' };
 
   properties: INodeProperties[] = [
