@@ -30,7 +30,7 @@ function ownCacheDirectory() {
     const { XDG_CACHE_HOME: named = '' } = process.env;
     const caches = isAbsolute(named) ? named : join(homedir(), '.cache');
     if (!isAbsolute(caches)) return undefined;
-    // With `sudo`, the home directory may belong to another user: do not use it.
+    // With `sudo`, the home directory may belong to another user, so it is not used.
     if (!isOnlyOurs(dirname(caches))) return undefined;
     makeDirectory(caches);
     if (!isOnlyOurs(caches)) return undefined;

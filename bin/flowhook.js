@@ -12,7 +12,7 @@ if (Number(major) < 26) {
   Promise.all([import('./compile-cache.js'), import('node:fs')]).then(
     ([{ openCompileCache }, { existsSync }]) => {
       openCompileCache();
-      // An installed package runs the build: Node does not strip types under node_modules.
+      // An installed package runs the build, because Node does not strip types under node_modules.
       const source = new URL('../src/main.ts', import.meta.url);
       const program = existsSync(source) ? source : new URL('../dist/main.js', import.meta.url);
       return import(program.href).then(({ main }) => main(process.argv));

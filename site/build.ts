@@ -46,7 +46,7 @@ write(
   'minisearch.js',
   `/*! MiniSearch\n${license}*/\n${search.replace(/\n\/\/# sourceMappingURL=.*\n?$/, '\n')}`,
 );
-// A script instead of JSON, so that the search works when the guide is opened from a disk.
+// The passages are a script instead of JSON, so that the search works when the guide is opened from a disk.
 write('passages.js', `globalThis.passages = ${JSON.stringify(inOrder.flatMap(passagesOf))};\n`);
 write(SOURCES_MARK, `${hash}\n`);
 // The index is written last, because a running service lists the files again when the index changes.

@@ -7,8 +7,8 @@ export interface Refusal {
   /** The HTTP status; 0 if there was no response. */
   status: number;
   /**
-   * `x-error-code`, such as `workflow_not_found`. Without a response `unreachable`, `timed_out` or `broken_off`; `not_json`
-   * if the response did not come from Flowhook.
+   * `x-error-code`, such as `workflow_not_found`. Without a response: `unreachable`, `timed_out` or `broken_off`;
+   * `not_json` if the response did not come from Flowhook.
    */
   code: string;
   /** `x-request-id`: identifies the call in the log of the service. */

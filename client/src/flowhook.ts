@@ -103,7 +103,7 @@ export class Flowhook {
 
   /**
    * Calls any route, for example one that is newer than this client, with the key, retries and errors of other calls. A
-   * DELETE is not retried: it would fail if the first attempt succeeded.
+   * DELETE is not retried, because it would fail if the first attempt succeeded.
    *
    * ```ts
    * const response = await flowhook.request({ path: '/v1/jobs', query: { limit: 1 } });

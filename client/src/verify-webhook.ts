@@ -84,7 +84,7 @@ async function ed25519(publicKey: string, signature: Bytes, signed: Bytes): Prom
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
-/** @throws TypeError for a malformed key: a mistake of the receiver must not look like a wrong signature */
+/** @throws TypeError for a malformed key, because a mistake of the receiver must not look like a wrong signature */
 function keyBytes(text: string, prefix: string): Bytes {
   const bytes = base64(text.startsWith(prefix) ? text.slice(prefix.length) : text);
   if (bytes === undefined || bytes.length === 0)

@@ -14,7 +14,7 @@ import { FairPlaces, NoPlaceError } from '../std/fair-share.ts';
 import { startThread } from '../std/own-files.ts';
 import type { Checked, FromCheck, ToCheck } from './check-thread.ts';
 
-/** The time limit of a check is generous: an ordinary definition takes a few milliseconds. */
+/** The time limit of a check is generous, because an ordinary definition takes only a few milliseconds. */
 const LIMIT_MS = 2_000;
 /** The time limit for files is higher, because files belong to the operator and may be long. */
 const FILE_LIMIT_MS = 30_000;

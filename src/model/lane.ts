@@ -87,7 +87,7 @@ export function startHealth(failingSince: number | null): LaneHealth {
   };
 }
 
-/** Ends a rest that is longer than `MAX_REST_MS`: it was computed before the clock was set back. */
+/** Ends a rest that is longer than `MAX_REST_MS`, because such a rest was computed before the clock was set back. */
 export function rested(health: LaneHealth, nowMs: number): LaneHealth {
   return health.restsUntil > nowMs + MAX_REST_MS ? { ...health, restsUntil: nowMs } : health;
 }

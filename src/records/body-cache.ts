@@ -297,8 +297,8 @@ export class BodyCache {
       const ended = await this.#writer.write({ fd: handle.fd, body: file.of, onLength, signal });
       if (ended !== 'complete')
         throw new Error('The file of a response body could not be written: the disk may be full');
-      // The signal must be checked before the wait: removing an aborted file waits for this build, so waiting for the
-      // removal would never end.
+      // The signal must be checked before the wait, because removing an aborted file waits for this build, and waiting
+      // for the removal would never end.
       signal.throwIfAborted();
       await this.#removing;
       signal.throwIfAborted();

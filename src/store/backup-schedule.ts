@@ -53,7 +53,7 @@ export function backupSchedule(options: {
         const removed = keepNewest(directory, keep);
         log.info({ file, bytes, removed, tookMs: Math.round(performance.now() - fromMs) }, 'backup.created');
       } catch (error) {
-        // If the server is stopping, this is not a failure: the backup is made after the next start.
+        // If the server is stopping, this is not a failure, because the backup is made after the next start.
         if (!signal.aborted) throw error;
       }
     },

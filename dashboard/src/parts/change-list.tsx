@@ -14,7 +14,7 @@ const LOOKS = {
   removed: { label: '− Removed', color: 'red' },
 } as const;
 
-/** Values are untrusted: they are rendered as text, never as markup. */
+/** Values are untrusted, so they are rendered as text, never as markup. */
 export function ChangeList({ changes }: ChangeListProps) {
   return (
     <ul className={styles.list}>

@@ -41,7 +41,7 @@ const PATHS = {
 
 export type IconName = keyof typeof PATHS;
 
-/** Decorative: the meaning is in a word beside it, or in the label of its button. */
+/** Icons are decorative: the meaning is in a word beside the icon, or in the label of its button. */
 export function Icon({
   name,
   size = 16,

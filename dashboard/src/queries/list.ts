@@ -117,7 +117,7 @@ export function useList<Row>(query: ReturnType<typeof listQuery<Row>>): List<Row
   };
 }
 
-/** The first page at or after a cursor that has items: a filter may leave pages empty although more follow. */
+/** The first page at or after a cursor that has items, because a filter may leave pages empty although more follow. */
 export async function filledPage<Row>(
   pages: { page: (cursor?: string) => Promise<ListPage<Row>> },
   cursor: string | undefined,

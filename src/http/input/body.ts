@@ -134,7 +134,7 @@ export async function readBeginning(
   return { bytes: Buffer.concat(chunks), size, isWhole };
 }
 
-/** Whether an operation is waiting for the client to send the body, and uses no CPU time meanwhile. */
+/** Whether an operation is waiting for the client to send the body. Meanwhile it uses no CPU time. */
 export function isBodyArriving(request: IncomingMessage): boolean {
   return arriving.has(request);
 }

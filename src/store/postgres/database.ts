@@ -351,7 +351,7 @@ async function onConnection<Result>(
   const discard = () => {
     isBroken = true;
   };
-  // The listener need not report the error: when a connection is lost, its running statement rejects as well.
+  // The listener need not report the error, because the running statement of a lost connection rejects as well.
   client.on('error', discard);
   try {
     return await use(client, discard);

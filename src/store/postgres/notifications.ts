@@ -266,7 +266,7 @@ export async function hearsNotifications(url: string): Promise<boolean> {
     await Promise.all([listener.connect(), sender.connect()]);
     await listener.query(`listen ${channel}`);
     const { rows } = await listener.query('select pg_listening_channels() as name');
-    // If the channel is missing, a proxy ran this query on another connection than `listen`.
+    // If the channel is missing, a proxy ran this query and `listen` on different connections.
     if (!rows.some(({ name }) => name === channel)) return false;
     await sender.query(`notify ${channel}`);
     timer = setTimeout(() => heard.resolve(false), HEARD_MS);

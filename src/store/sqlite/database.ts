@@ -250,7 +250,7 @@ function refuseOldSqlite(handle: DatabaseSync): void {
 const RULES: readonly (readonly [RegExp, string])[] = [
   // Numbered parameters start with `?`, because `$` starts the name of a parameter in SQLite.
   [/\$(\d+)/g, '?$1'],
-  // Casts and collations are removed: SQLite keeps the type of a stored value, and compares text by bytes.
+  // Casts and collations are removed, because SQLite keeps the type of a stored value, and compares text by bytes.
   [/::[a-z]+(?:\[\])?/g, ''],
   [/ collate "C"/g, ''],
   // Row locks are removed. There is only one writer, so no other transaction can change the rows that it has read.

@@ -114,7 +114,7 @@ export async function* attemptLog(
 
 interface LogViewProps {
   lines: readonly Line[];
-  /** More lines are coming: the view follows the end while it is scrolled there. */
+  /** Whether more lines are coming. If so, the view follows the end while it is scrolled there. */
   isLive?: boolean;
   /** The name of the downloaded file: `job_….log`. */
   fileName: string;

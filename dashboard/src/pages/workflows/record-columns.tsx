@@ -1,4 +1,4 @@
-/** The fields of records as columns. Values are untrusted: they are rendered as text, never as markup. */
+/** The fields of records as columns. Values are untrusted, so they are rendered as text, never as markup. */
 import { Anchor } from '@mantine/core';
 import type { DataRecord } from '../../../../client/src/flowhook-client.ts';
 import type { Column } from '../../parts/rows.tsx';
