@@ -4,7 +4,7 @@
  */
 import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname, isAbsolute, join } from 'node:path';
 import { urlMistake } from '../model/webhook.ts';
 import { nearest } from '../std/nearest.ts';
 import { NotFoundError, UsageError } from './exit.ts';
@@ -48,7 +48,7 @@ export function keyOf(options: Options, environment: ReadonlyMap<string, string>
   );
 }
 
-function profileOf(file: string, name: string): Profile {
+function profileOf(file: string | undefined, name: string): Profile {
   const profiles = readProfiles(file);
   const found = Object.hasOwn(profiles, name) ? profiles[name] : undefined;
   if (found !== undefined) return found;
@@ -63,15 +63,25 @@ export interface Profile {
   key: string;
 }
 
-/** `$XDG_CONFIG_HOME/flowhook/profiles.json`, by default under `~/.config`. */
-export function profilesFile(environment: ReadonlyMap<string, string>): string {
-  const given = environment.get('XDG_CONFIG_HOME');
-  return join(given || join(homedir(), '.config'), 'flowhook', 'profiles.json');
+/** `$XDG_CONFIG_HOME/flowhook/profiles.json`, by default under `~/.config`; undefined without a home directory. */
+export function profilesFile(environment: ReadonlyMap<string, string>): string | undefined {
+  const directory = environment.get('XDG_CONFIG_HOME') || join(homeDirectory(), '.config');
+  return isAbsolute(directory) ? join(directory, 'flowhook', 'profiles.json') : undefined;
+}
+
+/** Returns an empty string for a user without a home directory. */
+function homeDirectory(): string {
+  try {
+    return homedir();
+  } catch {
+    // Neither HOME is set, nor does the system know this user.
+    return '';
+  }
 }
 
 /** @throws Error with advice when the file is not valid JSON */
-export function readProfiles(file: string): Record<string, Profile> {
-  if (!existsSync(file)) return {};
+export function readProfiles(file: string | undefined): Record<string, Profile> {
+  if (file === undefined || !existsSync(file)) return {};
   try {
     return JSON.parse(readFileSync(file, 'utf8'));
   } catch (cause) {
@@ -82,8 +92,17 @@ export function readProfiles(file: string): Record<string, Profile> {
   }
 }
 
-/** Replaces the file atomically. */
-export function writeProfiles(file: string, profiles: Readonly<Record<string, Profile>>): void {
+/**
+ * Replaces the file atomically.
+ *
+ * @throws UsageError without a file
+ */
+export function writeProfiles(file: string | undefined, profiles: Readonly<Record<string, Profile>>): void {
+  if (file === undefined) {
+    throw new UsageError(
+      'Profiles are stored in the home directory, but this user has none. Set HOME or XDG_CONFIG_HOME to the absolute path of a directory',
+    );
+  }
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   const part = `${file}.${process.pid}`;
   writeFileSync(part, `${JSON.stringify(profiles, null, 2)}\n`, { mode: 0o600 });

@@ -1,15 +1,22 @@
 /**
  * Finds the files of this program: its threads, its child processes, and the files that are not code. In a clone, the
- * program runs from `src/`. The published package contains a bundle, in which all code is in `dist/`.
+ * program runs from `src/`. The published package contains a bundle, in which all code is in `dist/`. The executable
+ * contains these files: their paths begin with the path of the executable, as if it were a directory, and
+ * `toolchain/executable-main.cjs` makes Node import them.
  */
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readdirSync, readFileSync } from 'node:fs';
+import { readFile, stat } from 'node:fs/promises';
+import { join, relative, resolve, sep } from 'node:path';
+import { getAsset, getAssetKeys, getRawAsset, isSea } from 'node:sea';
 import { fileURLToPath } from 'node:url';
 import { Worker, type WorkerOptions } from 'node:worker_threads';
 
 const isBundle = !import.meta.url.endsWith('.ts');
 
-/** The directory of the repository or of the installed package. */
+/** Whether this program is the executable. */
+export const isExecutable: boolean = isSea();
+
+/** The directory of the repository or of the installed package, or the executable. */
 export const ROOT = fileURLToPath(new URL(isBundle ? '..' : '../..', import.meta.url));
 
 /** The programs that run in a thread or a child process. Their sources are below `src/`; in the bundle, each is a file. */
@@ -25,20 +32,73 @@ export const PROGRAMS = {
 
 export type Program = keyof typeof PROGRAMS;
 
+/** The first code that the executable and each of its threads run, as an asset. */
+export const FIRST_CODE = 'executable-main.cjs';
+/** The arguments of the executable that run a program instead of a command. */
+const argumentsFor = (name: Program) => ['--own-program', name];
+
 export function programFile(name: Program): string {
   return fileURLToPath(new URL(isBundle ? `./${name}.js` : `../${PROGRAMS[name]}`, import.meta.url));
 }
 
 export function startThread(name: Program, options: WorkerOptions): Worker {
-  return new Worker(programFile(name), options);
+  if (!isExecutable) return new Worker(programFile(name), options);
+  return new Worker(getAsset(FIRST_CODE, 'utf8'), { ...options, eval: true, argv: argumentsFor(name) });
 }
 
 /** Returns the command that runs the program in a child process. */
 export function commandOf(name: Program): string[] {
-  return [process.execPath, programFile(name)];
+  return [process.execPath, ...(isExecutable ? argumentsFor(name) : [programFile(name)])];
 }
 
-/** Reads a text file. @param path relative to the repository or the package */
+const INSIDE: ReadonlySet<string> = new Set(isExecutable ? getAssetKeys() : []);
+
+/**
+ * Returns the name of a file inside the executable, or undefined for a file on disk.
+ *
+ * @param path absolute, or relative to ROOT
+ */
+function insideName(path: string): string | undefined {
+  const name = relative(ROOT, resolve(ROOT, path)).split(sep).join('/');
+  return INSIDE.has(name) ? name : undefined;
+}
+
+/** Reads a text file. @param path absolute, or relative to ROOT */
 export function readOwnFile(path: string): string {
-  return readFileSync(join(ROOT, path), 'utf8');
+  const inside = insideName(path);
+  return inside === undefined ? readFileSync(resolve(ROOT, path), 'utf8') : getAsset(inside, 'utf8');
+}
+
+/** Reads a file that callers must not change. @param path absolute, or relative to ROOT */
+export async function readOwnBytes(path: string): Promise<Buffer> {
+  const inside = insideName(path);
+  return inside === undefined ? readFile(resolve(ROOT, path)) : Buffer.from(getRawAsset(inside));
+}
+
+/**
+ * Lists the regular files below a directory, without symbolic links.
+ *
+ * @param directory absolute, or relative to ROOT
+ * @returns their paths relative to the directory, with slashes
+ * @throws Error if the directory does not exist
+ */
+export function listOwnFiles(directory: string): string[] {
+  const absolute = resolve(ROOT, directory);
+  const below = `${relative(ROOT, absolute).split(sep).join('/')}/`;
+  const inside = [...INSIDE].filter((name) => name.startsWith(below));
+  if (inside.length > 0) return inside.map((name) => name.slice(below.length));
+  return readdirSync(absolute, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(absolute, join(entry.parentPath, entry.name)).split(sep).join('/'));
+}
+
+/**
+ * Returns a text that changes when the file is replaced, or undefined if there is no such file.
+ *
+ * @param path absolute, or relative to ROOT
+ */
+export async function markOfOwnFile(path: string): Promise<string | undefined> {
+  if (insideName(path) !== undefined) return 'inside';
+  const found = await stat(resolve(ROOT, path)).catch(() => undefined);
+  return found && `${found.ino} ${found.mtimeMs} ${found.size}`;
 }

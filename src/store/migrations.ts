@@ -9,10 +9,9 @@
  *
  * A file that has no statements for a database still counts as one of its schema versions.
  */
-import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { nearest } from '../std/nearest.ts';
-import { ROOT } from '../std/own-files.ts';
+import { listOwnFiles, ROOT, readOwnFile } from '../std/own-files.ts';
 
 export const DRIVERS = ['sqlite', 'postgres'] as const;
 export type Driver = (typeof DRIVERS)[number];
@@ -62,7 +61,7 @@ export function listMigrations(driver: Driver, directory = MIGRATIONS): Migratio
   return namesIn(directory).map((name) => ({
     number: numberOf(name),
     name,
-    sql: render({ name, text: readFileSync(join(directory, name), 'utf8') }, driver),
+    sql: render({ name, text: readOwnFile(join(directory, name)) }, driver),
   }));
 }
 
@@ -77,7 +76,7 @@ export function schemaState(driver: Driver, found: number, directory?: string): 
 }
 
 function namesIn(directory: string): string[] {
-  return readdirSync(directory)
+  return listOwnFiles(directory)
     .filter((name) => /^\d{4}_.*\.sql$/.test(name))
     .sort();
 }

@@ -198,3 +198,12 @@ test('a profile is readable only by its owner, used where there is no database, 
   assert.equal((await flowhook(['logout'])).code, 0);
   assert.equal((await flowhook(['workflows', 'list'])).code, 3);
 });
+
+test('a user without a home directory can use the server, but has no profiles', async () => {
+  const homeless = { HOME: '', XDG_CONFIG_HOME: '' };
+  assert.equal((await flowhook(['workflows', 'list'], { ...homeless, ...there() })).code, 0);
+  assert.match((await flowhook(['profiles'], homeless)).stderr, /There are no profiles yet/);
+  const login = await flowhook(['login', service.url], homeless, `${service.key}\n`);
+  assert.equal(login.code, 2);
+  assert.match(login.stderr, /this user has none. Set HOME or XDG_CONFIG_HOME/);
+});

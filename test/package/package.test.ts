@@ -1,19 +1,16 @@
 /** The package works when it is installed in an empty directory: sources, webhooks, pages, commands, the contract. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { isBuiltin } from 'node:module';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { promisify } from 'node:util';
 import { installPackage } from '../support/cli/installation.ts';
-import { site } from '../support/jobs/source-site.ts';
-import { startReceiver } from '../support/receiver.ts';
-import { startServerProcess } from '../support/server-process.ts';
+import { tryInstalledService } from '../support/cli/installed-service.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 const run = promisify(execFile);
-const KEY = 'key-of-the-installed-service';
 
 const installation = await installPackage();
 const { directory, program, files } = installation;
@@ -99,65 +96,7 @@ test('a command writes to the compile cache', async () => {
   assert.ok((await readdir(cache, { recursive: true })).length > 10);
 });
 
-test('runs every kind of source, delivers webhooks, serves dashboard and guide, and supports commands', async (t) => {
-  const receiver = await startReceiver();
-  t.after(() => receiver.stop());
-  const workflows = join(directory, 'workflows');
-  await mkdir(join(workflows, 'default'), { recursive: true });
-  const put = (name: string, text: string) => writeFile(join(workflows, 'default', name), text);
-  await put('command.yaml', `source: { type: command, command: [printf, '{"id":1}\\n'] }\n`);
-  await put('module.mts', 'export default async function* () { yield { id: 1 as number }; }\n');
-  const { url } = await site(t, { '/': [{ id: 1 }] });
-  await put('http.yaml', `source: { type: http, url: '${url}/' }\n`);
-
-  const server = await startServerProcess(
-    {
-      FLOWHOOK_DATA: join(directory, 'data'),
-      FLOWHOOK_WORKFLOWS: workflows,
-      FLOWHOOK_BOOTSTRAP_KEY: KEY,
-      FLOWHOOK_DASHBOARD: 'on',
-    },
-    { program },
-  );
-  t.after(() => server.kill());
-  const call = (method: string, path: string, body?: object) =>
-    fetch(server.url + path, {
-      method,
-      headers: { 'x-api-key': KEY, 'content-type': 'application/json' },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
-  for (const workflowId of ['command', 'module', 'http']) {
-    const events = ['workflow_finished', 'workflow_failed'];
-    await call('POST', '/v1/integrations/webhooks/subscribe', {
-      workflowId,
-      webhookUrl: receiver.url,
-      events,
-    });
-    assert.equal((await call('POST', `/v1/workflows/${workflowId}/queue`)).status, 200);
-  }
-  await receiver.until((received) => received.length === 3, 'the ends of all jobs');
-  assert.deepEqual(
-    receiver.received.map(({ event }) => event.type),
-    ['workflow_finished', 'workflow_finished', 'workflow_finished'],
-    JSON.stringify(receiver.received),
-  );
-  for (const workflowId of ['module', 'http']) {
-    assert.deepEqual(await (await call('GET', `/v1/workflows/${workflowId}/data`)).json(), [{ id: '1' }]);
-  }
-  const page = await (await fetch(`${server.url}/ui/`)).text();
-  const script = await fetch(server.url + /src="(\/ui\/assets\/[^"]+\.js)"/.exec(page)?.[1]);
-  assert.deepEqual([script.status, script.headers.get('content-encoding')], [200, 'gzip']);
-  assert.match(await (await fetch(`${server.url}/docs/guide/`)).text(), /<h1[^>]*>Flowhook</);
-  assert.doesNotMatch(server.output(), /(dashboard|guide)\.(build_started|not_built)/);
-  // This command uses the client, which is a separate package in the repository.
-  const ask = ['workflows', 'list', '--json', '--url', server.url, '--key', KEY];
-  const { stdout } = await run(process.execPath, [program, ...ask], { cwd: directory });
-  assert.deepEqual(
-    JSON.parse(stdout).map(({ id }: { id: string }) => id),
-    ['command', 'http', 'module'],
-  );
-  assert.equal(await server.stop(), 0, server.output());
-});
+test('the installed service works', (t) => tryInstalledService(t, { program, directory }));
 
 // The contract tests use the installed program instead of the repository's.
 process.env.FLOWHOOK_TEST_PROGRAM = program;

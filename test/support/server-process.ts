@@ -5,7 +5,7 @@ import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { atEnd } from './at-end.ts';
-import { keptCode } from './run/kept-code.ts';
+import { launchOf } from './cli/launch.ts';
 
 const BIN = join(import.meta.dirname, '..', '..', 'bin', 'flowhook.js');
 
@@ -22,7 +22,7 @@ export interface ServerProcess {
 
 /**
  * @param environment settings such as `FLOWHOOK_DATA`. Settings of this process are not passed on
- * @param options.program default: the repository's `flowhook.js`
+ * @param options.program default: the repository's `flowhook.js`. See `launchOf`
  * @param options.directory the working directory, where it finds `flowhook.yaml`
  * @param options.errors a file for its standard error
  * @throws Error with its output if it ends before it listens
@@ -32,15 +32,14 @@ export async function startServerProcess(
   options: { program?: string; directory?: string; errors?: string } = {},
 ): Promise<ServerProcess> {
   const errors = options.errors === undefined ? 'pipe' : openSync(options.errors, 'a');
-  const child = spawn(process.execPath, [options.program ?? BIN, 'serve'], {
+  const launch = launchOf(options.program ?? BIN);
+  const child = spawn(launch.file, [...launch.args, 'serve'], {
     cwd: options.directory,
     env: {
-      PATH: process.env.PATH ?? '',
-      HOME: process.env.HOME ?? '',
+      ...launch.environment,
       FLOWHOOK_PORT: '0',
       // Otherwise each server would build the dashboard if it is missing.
       FLOWHOOK_DASHBOARD: 'off',
-      ...keptCode,
       ...environment,
     },
     stdio: ['ignore', 'pipe', errors],

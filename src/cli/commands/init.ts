@@ -5,7 +5,7 @@ import { commentedSettings } from '../../config/commented-file.ts';
 import { ConfigError } from '../../config/config.ts';
 import { settingsByGroup } from '../../config/settings.ts';
 import { misspelledVariables } from '../../config/sources.ts';
-import { readOwnFile } from '../../std/own-files.ts';
+import { isExecutable, readOwnFile } from '../../std/own-files.ts';
 import type { Command } from '../command.ts';
 import { exitCodeOf } from '../exit.ts';
 import { addAllSettings, configOf, type Options } from '../options.ts';
@@ -13,6 +13,9 @@ import { columns, print, say } from '../terminal.ts';
 
 /** The template of the systemd unit contains this directory. It is replaced with the directory of the installation. */
 const DIRECTORY_OF_UNIT = '/etc/flowhook';
+
+/** The command in the template of the systemd unit. The executable replaces it with its own path. */
+const PROGRAM_OF_UNIT = '/usr/bin/env flowhook';
 
 /** Functions that return the content of each file, by the path of the file in the new directory. */
 const FILES: Readonly<Record<string, (directory: string) => string>> = {
@@ -69,13 +72,16 @@ function write(file: string, content: string, force: boolean): boolean {
 }
 
 function nextSteps(directory: string): string {
+  // The executable may have been called by a path, because it is not in PATH.
+  const isInPath = !isExecutable || process.argv[1] === 'flowhook';
+  const program = isInPath ? 'flowhook' : inShell(process.execPath);
   return [
     '',
     'Next steps:',
     ...(directory === '' ? [] : [`  cd ${inShell(directory)}`]),
-    '  flowhook serve                # prints the first API key and a link to the dashboard',
-    '  flowhook run hello --wait     # in a second terminal',
-    '  flowhook data get hello',
+    `  ${program} serve                # prints the first API key and a link to the dashboard`,
+    `  ${program} run hello --wait     # in a second terminal`,
+    `  ${program} data get hello`,
     'The comments in flowhook.service and compose.yaml explain how to use them.',
   ].join('\n');
 }
@@ -84,10 +90,13 @@ function inShell(path: string): string {
   return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }
 
-/** Returns the systemd unit, in which % must be escaped. */
+/** Returns the systemd unit, in which % must be escaped. It quotes programs as a shell does. */
 function unitOf(directory: string): string {
-  const written = directory.replaceAll('%', '%%');
-  return readOwnFile('templates/flowhook.service').replaceAll(DIRECTORY_OF_UNIT, () => written);
+  const escaped = (path: string) => path.replaceAll('%', '%%');
+  const program = isExecutable ? inShell(escaped(process.execPath)) : PROGRAM_OF_UNIT;
+  return readOwnFile('templates/flowhook.service')
+    .replaceAll(DIRECTORY_OF_UNIT, () => escaped(directory))
+    .replace(PROGRAM_OF_UNIT, () => program);
 }
 
 export function addConfig(program: Command): void {

@@ -1,8 +1,8 @@
 /** Serves the built pages and files of the dashboard (`/ui/`, without the API) and the guide (`/docs/guide/`). */
 import { createHash } from 'node:crypto';
-import { readdir, readFile, stat } from 'node:fs/promises';
-import { extname, join, relative, sep } from 'node:path';
+import { extname, join } from 'node:path';
 import { Problem } from '../../model/error.ts';
+import { listOwnFiles, markOfOwnFile, readOwnBytes } from '../../std/own-files.ts';
 import { matchesTag } from '../caching.ts';
 import { acceptedOf } from '../negotiate.ts';
 import { type Call, type Operation, type Route, route } from '../route.ts';
@@ -127,7 +127,7 @@ async function sendFile(
   });
   if (status === undefined && matchesTag(request.headers['if-none-match'], tag)) return reply.code(304);
   if (encoding !== 'identity') reply.header('content-encoding', encoding);
-  const bytes = await readFile(paths.get(encoding) ?? '').catch((cause) => {
+  const bytes = await readOwnBytes(paths.get(encoding) ?? '').catch((cause) => {
     throw new Problem('not_ready', { cause });
   });
   return reply
@@ -145,7 +145,7 @@ interface BuiltFile {
   digest: string;
   /** Whether its name contains a hash of its content: such a file can be cached indefinitely. */
   isHashed: boolean;
-  /** Paths on disk by encoding, best first. */
+  /** Paths by encoding, best first. */
   paths: ReadonlyMap<FileEncoding, string>;
 }
 
@@ -199,9 +199,8 @@ class BuiltDirectory {
   }
 
   async #look(): Promise<BuiltFiles | undefined> {
-    const found = await stat(join(this.#directory, INDEX)).catch(() => undefined);
-    if (found === undefined) return undefined;
-    const mark = `${found.ino} ${found.mtimeMs} ${found.size}`;
+    const mark = await markOfOwnFile(join(this.#directory, INDEX));
+    if (mark === undefined) return undefined;
     // Concurrent requests share one read.
     if (this.#known?.mark !== mark) this.#known = { mark, built: readBuilt(this.#directory) };
     const { built } = this.#known;
@@ -213,10 +212,7 @@ class BuiltDirectory {
 }
 
 async function readBuilt(directory: string): Promise<BuiltFiles> {
-  // Only regular files, no symbolic links.
-  const found = (await readdir(directory, { recursive: true, withFileTypes: true }))
-    .filter((entry) => entry.isFile())
-    .map((entry) => relative(directory, join(entry.parentPath, entry.name)).split(sep).join('/'));
+  const found = listOwnFiles(directory);
   const names = new Set(found);
   const files = new Map<string, BuiltFile>();
   for (const name of found) {
@@ -227,11 +223,11 @@ async function readBuilt(directory: string): Promise<BuiltFiles> {
     for (const [ending, encoding] of ENDINGS)
       if (names.has(name + ending)) paths.set(encoding, path + ending);
     const digest = createHash('sha256')
-      .update(await readFile(path))
+      .update(await readOwnBytes(path))
       .digest('hex');
     files.set(name, { type, digest, isHashed: name.startsWith('assets/'), paths });
   }
-  return { files, index: await readFile(join(directory, INDEX), 'utf8') };
+  return { files, index: (await readOwnBytes(join(directory, INDEX))).toString() };
 }
 
 const words = ({ name, folder }: BuildTarget): Record<BuildState, { title: string; text: string }> => ({

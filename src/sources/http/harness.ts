@@ -25,11 +25,8 @@ export interface HarnessInput {
   allowNetworks: string;
 }
 
-if (import.meta.main) {
-  const input = JSON.parse(readFileSync(0, 'utf8')) as HarnessInput;
-  await run(input);
-  process.exit(0);
-}
+await run(JSON.parse(readFileSync(0, 'utf8')) as HarnessInput);
+process.exit(0);
 
 async function run(input: HarnessInput): Promise<void> {
   process.on('SIGTERM', () => process.exit(143));

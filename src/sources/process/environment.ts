@@ -5,14 +5,14 @@ import { existsSync, readFileSync } from 'node:fs';
 import { access, constants, stat } from 'node:fs/promises';
 import { delimiter, dirname, join, resolve } from 'node:path';
 import { countWords } from '../../std/amounts.ts';
-import { programFile } from '../../std/own-files.ts';
+import { isExecutable, programFile } from '../../std/own-files.ts';
 
 const KEPT = ['HOME', 'LANG', 'TZ', 'USER'];
 const DEFAULT_PATH = '/usr/local/bin:/usr/bin:/bin';
 
 /**
  * Returns the environment variables that a child inherits from the server. There are few, because the server's settings
- * include secrets. The directory of the running Node comes last in PATH, so that `node` is always found.
+ * include secrets. The directory of the running Node comes last in PATH, so that `node` is always found, except by the executable.
  */
 export function cleanEnvironment(
   server: ReadonlyMap<string, string>,
@@ -150,7 +150,7 @@ export async function requireRunAs(runAs: RunAs | undefined, workflowsDirectory:
   }
   const needed = [
     ['x', process.execPath],
-    ['r', programFile('module-harness')],
+    ...(isExecutable ? [] : [['r', programFile('module-harness')]]),
     ...(existsSync(workflowsDirectory) ? [['x', workflowsDirectory]] : []),
   ] as [access: 'r' | 'x', path: string][];
   for (const [access, path] of needed) {

@@ -1,6 +1,6 @@
-/** The package, packed and installed in an empty directory. */
+/** The package, packed and installed in an empty directory, and the executable. */
 import { execFile } from 'node:child_process';
-import { cp, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { copyFile, cp, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -35,11 +35,12 @@ interface Packed {
   files: { path: string }[];
 }
 
-/** Packs the repository, and installs the tarball with npm. */
-export async function installPackage(): Promise<Installation> {
-  const directory = await mkdtemp(join(tmpdir(), 'flowhook-package-'));
-  const copy = join(directory, 'copy');
-  // Builds a copy, because other tests may read the files that are built in the repository.
+/**
+ * Copies the repository, and builds the copy, because other tests may read the files that are built in the repository.
+ *
+ * @param copy a directory, which is created if it is missing
+ */
+async function buildCopy(copy: string): Promise<void> {
   for (const name of SOURCES) {
     await cp(join(root, name), join(copy, name), {
       recursive: true,
@@ -51,6 +52,27 @@ export async function installPackage(): Promise<Installation> {
     // The compiler prints its errors on standard output.
     throw new Error(`The package cannot be built:\n${stderr}${stdout.slice(-4_000)}`);
   });
+}
+
+/** Makes the executable in an empty directory, and returns its path. */
+export async function makeExecutable(directory: string): Promise<string> {
+  const copy = await mkdtemp(join(tmpdir(), 'flowhook-executable-'));
+  try {
+    await buildCopy(copy);
+    await run(process.execPath, ['toolchain/executable.ts'], { cwd: copy });
+    const program = join(directory, 'flowhook');
+    await copyFile(join(copy, 'dist-executable', 'flowhook'), program);
+    return program;
+  } finally {
+    await rm(copy, { recursive: true });
+  }
+}
+
+/** Packs the repository, and installs the tarball with npm. */
+export async function installPackage(): Promise<Installation> {
+  const directory = await mkdtemp(join(tmpdir(), 'flowhook-package-'));
+  const copy = join(directory, 'copy');
+  await buildCopy(copy);
   // Without `prepack`, which would build again and print text between the JSON.
   const { stdout } = await run('npm', ['pack', '--ignore-scripts', '--json'], {
     cwd: copy,
