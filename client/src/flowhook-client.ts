@@ -1,4 +1,4 @@
-/** The public interface of the package: these names are stable. */
+/** The public interface of the package. These names are stable. */
 export type { AuditOptions } from './audit.ts';
 export {
   Conflict,

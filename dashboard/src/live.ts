@@ -77,7 +77,7 @@ class Live {
           readAgain(item);
         }
       } catch (error) {
-        // Disconnected, rejected or unreachable: retry, unless the session has ended.
+        // After a lost, rejected or failed connection this retries, unless the session has ended.
         if (error instanceof Unauthorized) checkSession();
       }
       if (!signal.aborted) await pause(waitMs(failures), signal);
