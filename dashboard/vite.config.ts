@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import { defineConfig, type Plugin } from 'vite';
 import { DASHBOARD, hashOfSources, SOURCES_MARK } from '../src/http/ui/background-build.ts';
+import { licenses } from '../toolchain/licenses.ts';
 import { service } from './dev-service.ts';
 
 export default defineConfig({
@@ -20,7 +21,7 @@ export default defineConfig({
   },
   // A service in the same clone may build at the same time.
   server: { watch: { ignored: ['**/.build/**', '**/dist/**'] } },
-  plugins: [compressed(), marked(), service()],
+  plugins: [compressed(), licenses(), marked(), service()],
 });
 
 /** Writes the hash of the sources beside the build: `flowhook serve` rebuilds if it differs. */

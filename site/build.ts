@@ -4,6 +4,7 @@ import { createRequire } from 'node:module';
 import { dirname, join, posix } from 'node:path';
 import { parseArgs } from 'node:util';
 import { GUIDE, hashOfSources, SOURCES_MARK } from '../src/http/ui/background-build.ts';
+import { licensesOf } from '../toolchain/licenses.ts';
 import { INDEX, type Page, readPages, sectionsOf } from './pages.ts';
 import { htmlOf, passagesOf } from './render.ts';
 import { absentHtml, pageHtml } from './template.ts';
@@ -41,11 +42,8 @@ for (const name of ['guide.css', 'guide.js'])
   cpSync(join(import.meta.dirname, 'assets', name), join(into, name));
 const library = join(dirname(createRequire(import.meta.url).resolve('minisearch')), '..', '..');
 const search = readFileSync(join(library, 'dist', 'umd', 'index.js'), 'utf8');
-const license = readFileSync(join(library, 'LICENSE.txt'), 'utf8');
-write(
-  'minisearch.js',
-  `/*! MiniSearch\n${license}*/\n${search.replace(/\n\/\/# sourceMappingURL=.*\n?$/, '\n')}`,
-);
+write('minisearch.js', search.replace(/\n\/\/# sourceMappingURL=.*\n?$/, '\n'));
+write('LICENSES.txt', licensesOf([join(library, 'package.json')]));
 // The passages are a script instead of JSON, so that the search works when the guide is opened from a disk.
 write('passages.js', `globalThis.passages = ${JSON.stringify(inOrder.flatMap(passagesOf))};\n`);
 write(SOURCES_MARK, `${hash}\n`);

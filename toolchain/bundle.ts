@@ -2,10 +2,11 @@
  * Bundles the service into `dist/` for the package: one file for the commands, one for each thread and child process,
  * and the chunks that they share. Dependencies are included, so an installation has no other packages.
  */
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { rolldown } from 'rolldown';
 import { PROGRAMS, ROOT } from '../src/std/own-files.ts';
+import { licenses } from './licenses.ts';
 
 const DIST = join(ROOT, 'dist');
 const SOURCES = join(ROOT, 'src');
@@ -27,10 +28,11 @@ const bundle = await rolldown({
       transform: (code, id) =>
         id.startsWith(SOURCES) && code.includes(OWN_REQUIRE) ? code.replace(OWN_REQUIRE, '') : null,
     },
+    licenses(),
   ],
 });
 rmSync(DIST, { recursive: true, force: true });
-const { output } = await bundle.write({
+await bundle.write({
   dir: DIST,
   format: 'esm',
   chunkFileNames: '[name]-[hash].js',
@@ -38,23 +40,3 @@ const { output } = await bundle.write({
   comments: false,
 });
 await bundle.close();
-writeFileSync(
-  join(DIST, 'LICENSES.txt'),
-  licensesOf(output.flatMap((one) => ('moduleIds' in one ? one.moduleIds : []))),
-);
-
-/** Returns the licenses of the packages that the bundled files belong to. Packages with the same text share it. */
-function licensesOf(files: readonly string[]): string {
-  const directories = files.flatMap(
-    (file) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(file)?.[0] ?? [],
-  );
-  const packages = [...new Set(directories)].sort().map((directory) => {
-    const { name, version, license } = JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8'));
-    const file = readdirSync(directory).find((one) => /^licen[cs]e/i.test(one));
-    const text = file === undefined ? '' : readFileSync(join(directory, file), 'utf8').trim();
-    return { title: `${name} ${version} (${license})`, text };
-  });
-  return [...Map.groupBy(packages, ({ text }) => text)]
-    .map(([text, alike]) => `${alike.map(({ title }) => title).join('\n')}\n\n${text}\n`)
-    .join(`\n${'-'.repeat(72)}\n\n`);
-}

@@ -26,7 +26,7 @@ const ALLOWED = [
   /^src\/sources\/context\.d\.ts$/,
   /^dashboard\/dist\/[^.].*$/,
   /^dashboard\/dist\/\.sources$/,
-  /^site\/dist\/([\w-]+\/)*[\w-]+\.(html|css|js|png|svg|yaml|json)$/,
+  /^site\/dist\/([\w-]+\/)*[\w-]+\.(html|css|js|png|svg|yaml|json|txt)$/,
   /^site\/dist\/\.sources$/,
   /^templates\//,
 ];
