@@ -29,7 +29,7 @@ export interface WebhookDetailSettings {
   ratePerSecond: number | null;
   /** Time limit of one attempt, in milliseconds. */
   timeoutMs: number;
-  /** Names of the custom headers; their values are never shown. `null` if the headers were sealed with another encryption key and must be set again. */
+  /** Names of the custom headers; their values are never shown. `null` if the headers were encrypted with another encryption key and must be set again. */
   headers: string[] | null;
 }
 
@@ -168,7 +168,7 @@ export interface ReplayOutcome {
   failed: number;
   /** Deliveries canceled because the webhook was unsubscribed. */
   canceled: number;
-  /** Deliveries that a later replay sent again and counts instead. */
+  /** Deliveries that a later replay has sent again; only the later replay counts their results. */
   superseded: number;
   /** Failed deliveries grouped by outcome, most frequent first (at most 20 groups). */
   failures: ReplayOutcomeFailure[];
@@ -253,7 +253,7 @@ export interface InspectedRequest {
   headers: Record<string, string>;
   /** First 64 KiB of the body, as UTF-8. */
   body: string;
-  /** Size of the whole body in bytes, as far as it was read. */
+  /** Number of bytes of the body that were read, including those that are not stored. */
   bodyBytes: number;
   /** `true` if only the first 64 KiB of the body are stored. */
   truncated: boolean;
@@ -360,7 +360,7 @@ export interface System {
   uptimeSeconds: number;
   /** Role of this node: `all`, `api`, `worker` or `sender`. */
   role: string;
-  /** ID of this node until it restarts. */
+  /** ID of this node, which changes at every restart. */
   nodeId: string;
   /** URL at which clients reach the service: `FLOWHOOK_PUBLIC_URL`, or the listening address. */
   url: string;
@@ -447,7 +447,7 @@ export interface Job {
   progress: JobProgress | null;
   /** Version that the job published or found unchanged. `null` until the job has finished. */
   version: number | null;
-  /** Number of records in that version, and changes from the previous version. `null` until the job has finished. */
+  /** Number of records in `version`, and changes from the version before. `null` until the job has finished. */
   records: VersionRecords | null;
   queuedAt: string;
   startedAt: string | null;
@@ -545,7 +545,7 @@ export interface Workflow {
   name: string;
   source: WorkflowSource;
   mode: 'replace' | 'upsert' | 'append';
-  /** `cron` with `timezone`, or `everyMs`. `missed`: whether missed runs are made up for by one run (`run`) or not (`skip`). `null` if the workflow has no schedule. */
+  /** `cron` with `timezone`, or `everyMs`. `missed`: with `run`, one run replaces all missed runs; with `skip`, they are skipped. `null` if the workflow has no schedule. */
   schedule: WorkflowSchedule | null;
   /** Time of the next scheduled run. `null` if there is no schedule or the workflow is paused. */
   nextRunAt: string | null;
@@ -576,11 +576,11 @@ export interface WorkflowQueuedEventData {
 
 /** A job was queued for a workflow. */
 export interface WorkflowQueuedEvent {
-  /** Sent as the header `webhook-id`. The same in every attempt. */
+  /** Event ID, sent as the header `webhook-id` in every attempt. */
   id: string;
   /** Team that the event belongs to. */
   teamId: string;
-  /** Type of the event, under its name in Standard Webhooks. */
+  /** Type of the event. Standard Webhooks uses this field name. */
   type: 'workflow_queued';
   /** Same value as `type`, for receivers that expect this name. */
   eventType: 'workflow_queued';
@@ -603,11 +603,11 @@ export interface WorkflowStartedEventData {
 
 /** The first attempt of a job has started. Sent once per job, not once per attempt. */
 export interface WorkflowStartedEvent {
-  /** Sent as the header `webhook-id`. The same in every attempt. */
+  /** Event ID, sent as the header `webhook-id` in every attempt. */
   id: string;
   /** Team that the event belongs to. */
   teamId: string;
-  /** Type of the event, under its name in Standard Webhooks. */
+  /** Type of the event. Standard Webhooks uses this field name. */
   type: 'workflow_started';
   /** Same value as `type`, for receivers that expect this name. */
   eventType: 'workflow_started';
@@ -651,7 +651,7 @@ export interface WorkflowDataChangeEventData {
   records: WorkflowDataChangeEventDataRecords;
   /** URL of the records; reading them requires an API key. */
   dataUrl: string;
-  /** 0 if there was none. */
+  /** Version before this one. 0 if there was none. */
   previousVersion: number;
   differences: WorkflowDataChangeEventDataDifference[];
   /** Whether `differences` is incomplete. */
@@ -660,13 +660,13 @@ export interface WorkflowDataChangeEventData {
   changesUrl: string;
 }
 
-/** A run has published records that differ from the previous version. `differences` holds as many as fit; if `truncated` is true, `changesUrl` returns all of them. `workflow_finished` follows. */
+/** A run has published records that differ from the previous version. `differences` lists as many differences as fit; if `truncated` is true, `changesUrl` returns all of them. `workflow_finished` follows. */
 export interface WorkflowDataChangeEvent {
-  /** Sent as the header `webhook-id`. The same in every attempt. */
+  /** Event ID, sent as the header `webhook-id` in every attempt. */
   id: string;
   /** Team that the event belongs to. */
   teamId: string;
-  /** Type of the event, under its name in Standard Webhooks. */
+  /** Type of the event. Standard Webhooks uses this field name. */
   type: 'workflow_data_change';
   /** Same value as `type`, for receivers that expect this name. */
   eventType: 'workflow_data_change';
@@ -696,11 +696,11 @@ export interface WorkflowFinishedEventData {
 
 /** A job has finished, whether or not it changed any record. */
 export interface WorkflowFinishedEvent {
-  /** Sent as the header `webhook-id`. The same in every attempt. */
+  /** Event ID, sent as the header `webhook-id` in every attempt. */
   id: string;
   /** Team that the event belongs to. */
   teamId: string;
-  /** Type of the event, under its name in Standard Webhooks. */
+  /** Type of the event. Standard Webhooks uses this field name. */
   type: 'workflow_finished';
   /** Same value as `type`, for receivers that expect this name. */
   eventType: 'workflow_finished';
@@ -730,11 +730,11 @@ export interface WorkflowFailedEventData {
 
 /** A job has failed and will not be retried. The published records are unchanged. */
 export interface WorkflowFailedEvent {
-  /** Sent as the header `webhook-id`. The same in every attempt. */
+  /** Event ID, sent as the header `webhook-id` in every attempt. */
   id: string;
   /** Team that the event belongs to. */
   teamId: string;
-  /** Type of the event, under its name in Standard Webhooks. */
+  /** Type of the event. Standard Webhooks uses this field name. */
   type: 'workflow_failed';
   /** Same value as `type`, for receivers that expect this name. */
   eventType: 'workflow_failed';
@@ -763,11 +763,11 @@ export interface WorkflowCanceledEventData {
 
 /** A job was canceled, before it started or while it was running. The published records are unchanged. */
 export interface WorkflowCanceledEvent {
-  /** Sent as the header `webhook-id`. The same in every attempt. */
+  /** Event ID, sent as the header `webhook-id` in every attempt. */
   id: string;
   /** Team that the event belongs to. */
   teamId: string;
-  /** Type of the event, under its name in Standard Webhooks. */
+  /** Type of the event. Standard Webhooks uses this field name. */
   type: 'workflow_canceled';
   /** Same value as `type`, for receivers that expect this name. */
   eventType: 'workflow_canceled';
@@ -786,13 +786,13 @@ export interface WebhookTestEventData {
   message: string;
 }
 
-/** A test event. Only the tested webhook receives it, even if not subscribed to this type. */
+/** A test event. Only the tested webhook receives this event, even if it is not subscribed to this type. */
 export interface WebhookTestEvent {
-  /** Sent as the header `webhook-id`. The same in every attempt. */
+  /** Event ID, sent as the header `webhook-id` in every attempt. */
   id: string;
   /** Team that the event belongs to. */
   teamId: string;
-  /** Type of the event, under its name in Standard Webhooks. */
+  /** Type of the event. Standard Webhooks uses this field name. */
   type: 'webhook_test';
   /** Same value as `type`, for receivers that expect this name. */
   eventType: 'webhook_test';
@@ -813,11 +813,11 @@ export interface WebhookPausedEventData {
 
 /** A webhook has been paused and receives nothing until it is resumed. Sent to the other webhooks of its workflow and to those of the whole team. */
 export interface WebhookPausedEvent {
-  /** Sent as the header `webhook-id`. The same in every attempt. */
+  /** Event ID, sent as the header `webhook-id` in every attempt. */
   id: string;
   /** Team that the event belongs to. */
   teamId: string;
-  /** Type of the event, under its name in Standard Webhooks. */
+  /** Type of the event. Standard Webhooks uses this field name. */
   type: 'webhook_paused';
   /** Same value as `type`, for receivers that expect this name. */
   eventType: 'webhook_paused';
@@ -836,7 +836,7 @@ export interface WorkflowDefinition {
   file: string | null;
   /** Definition as written, in YAML, TypeScript or JSON. `null` if this node does not have the file. */
   text: string | null;
-  /** `true` if `text` is the definition in use. `null` without `text`. */
+  /** `true` if `text` is the definition in use. `null` if `text` is `null`. */
   applied: boolean | null;
   /** Definition with every default filled in. */
   definition: Record<string, unknown>;
@@ -895,7 +895,7 @@ export interface RotateWebhookSecretResult {
   message: string;
   /** `whsec_` followed by the secret in base64. */
   secret: string;
-  /** Time until which the old secret also signs (ISO 8601). */
+  /** Time until which deliveries are also signed with the old secret (ISO 8601). */
   overlapUntil: string;
 }
 
@@ -1026,7 +1026,7 @@ export interface UsageBucketDeliveries {
   delivered: number;
   /** Number of failed attempts, whether or not they were retried. */
   failedAttempts: number;
-  /** Number of deliveries that were given up. */
+  /** Number of deliveries that became `dead`. */
   dead: number;
   /** Response times of the endpoints for successful deliveries, estimated from a histogram with the bounds 1, 2, 5, 10, 20, 50 ms and so on. */
   latencyMs: UsageBucketDeliveriesLatencyMs;

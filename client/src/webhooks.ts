@@ -253,7 +253,7 @@ export class Deliveries {
   /**
    * Sends the event of a delivery to its webhook again.
    *
-   * @returns the delivery that sends the event: a waiting one (`retried`), or else a new one. `message` says if the webhook
+   * @returns the delivery that sends the event: a waiting one (`retried`), or else a new one. `message` says whether the webhook
    *   is held back.
    * @throws NotFound
    */

@@ -66,7 +66,8 @@ const TABLE = {
     ),
     dashboard: onOff(
       'on',
-      'Serve the dashboard at /ui/ and the guide at /docs/guide/. In a clone of the repository, missing ones are built.',
+      'Serve the dashboard at /ui/ and the guide at /docs/guide/. In a clone of the repository, the server ' +
+        'builds them if they are missing.',
     ),
     drainSeconds: whole(
       1,
@@ -79,8 +80,8 @@ const TABLE = {
       0,
       600,
       0,
-      'Time in seconds between the moment /readyz starts to fail and the moment the port closes, so that a load ' +
-        'balancer notices. It is part of drainSeconds, and at most half of it.',
+      'Time in seconds between the moment /readyz starts to fail and the moment the port closes, so that a ' +
+        'load balancer notices. This time counts toward drainSeconds, and is at most half of it.',
     ),
     role: oneOf(
       ROLES,
@@ -112,7 +113,8 @@ const TABLE = {
     bootstrapKey: secret(
       bootstrapKey,
       'none',
-      'API key of at least 16 characters. Each start creates it, if missing, for the team default with all scopes.',
+      'API key of at least 16 characters. If the key does not exist, the service creates it at its start, ' +
+        'for the team default and with all scopes.',
     ),
     encryptionKey: secret(
       encryptionKey,

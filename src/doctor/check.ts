@@ -187,7 +187,7 @@ async function runCheck(check: Check, subject: Subject, outer: AbortSignal | und
 function tooLong(limitMs: number): Result {
   return error({
     what: `This check did not finish within ${limitMs / 1_000} s`,
-    why: 'The disk, database or program that it examines hangs or is very busy',
+    why: 'The disk, database or program that the check examines hangs or is very busy',
     fix: 'See the other findings, and run doctor again when the load is lower',
   });
 }

@@ -131,7 +131,7 @@ async function look(path: string): Promise<Looked | undefined> {
 function unreadable(path: string, failed: string): Result {
   return error({
     what: `${path} cannot be accessed: ${failed}`,
-    why: 'The service cannot use it either if this user runs it',
+    why: 'A service that runs as this user cannot access it either',
     fix: 'Give this user read access, or run doctor as the service user',
   });
 }

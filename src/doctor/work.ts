@@ -138,7 +138,9 @@ export function webhooksResult(
   if (words.length === 0) return ok(`${countWords(all.length, 'webhook')}, none failing for an hour`);
   return warning({
     what: `Failing webhooks: ${listed(words)}`,
-    why: 'Their deliveries wait, and end as dead after about four days. They can be replayed as long as events are kept',
+    why:
+      'Their deliveries wait, and become dead after about four days. Dead deliveries can be replayed as long ' +
+      'as their events are kept',
     fix: '`flowhook webhooks deliveries ID` shows the last responses. When the receiver works, run `flowhook webhooks resume ID` or `flowhook webhooks replay ID --since TIME`',
   });
 }

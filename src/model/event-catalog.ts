@@ -84,13 +84,14 @@ const DATA: Readonly<Record<EventType, { description: string; schema: JsonSchema
   },
   workflow_data_change: {
     description:
-      'A run has published records that differ from the previous version. `differences` holds as many as fit; if ' +
-      '`truncated` is true, `changesUrl` returns all of them. `workflow_finished` follows.',
+      'A run has published records that differ from the previous version. `differences` lists as many ' +
+      'differences as fit; if `truncated` is true, `changesUrl` returns all of them. `workflow_finished` ' +
+      'follows.',
     schema: closed({
       ...job('finished'),
       ...startedAndFinished,
       ...published,
-      previousVersion: count('0 if there was none'),
+      previousVersion: count('Version before this one. 0 if there was none'),
       differences: list(difference),
       truncated: boolean('Whether `differences` is incomplete'),
       changesUrl: nonEmpty('URL of all differences; reading them requires an API key'),
@@ -161,7 +162,8 @@ const DATA: Readonly<Record<EventType, { description: string; schema: JsonSchema
     },
   },
   webhook_test: {
-    description: 'A test event. Only the tested webhook receives it, even if not subscribed to this type.',
+    description:
+      'A test event. Only the tested webhook receives this event, even if it is not subscribed to this type.',
     schema: closed({ webhookId: nonEmpty(), message: nonEmpty() }).schema,
     example: { webhookId: exampleWebhookId, message: 'This is a test: nothing has happened' },
   },
@@ -197,9 +199,9 @@ function hasEnded(type: EventType): boolean {
 
 function bodySchema(type: EventType): JsonSchema {
   const body = closed({
-    id: nonEmpty('Sent as the header `webhook-id`. The same in every attempt'),
+    id: nonEmpty('Event ID, sent as the header `webhook-id` in every attempt'),
     teamId: nonEmpty('Team that the event belongs to'),
-    type: constant(type, 'Type of the event, under its name in Standard Webhooks'),
+    type: constant(type, 'Type of the event. Standard Webhooks uses this field name'),
     eventType: constant(type, 'Same value as `type`, for receivers that expect this name'),
     timestamp: time('Time of the event, in ISO 8601 (UTC with milliseconds)'),
     sequence: integer('Position among the events of the team', { minimum: 1 }),

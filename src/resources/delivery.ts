@@ -164,7 +164,9 @@ export const replayResource = named(
         underWay: count('Deliveries not attempted yet: queued, or held back with their webhook'),
         failed: count('Deliveries whose last attempt failed, whether or not they will be retried'),
         canceled: count('Deliveries canceled because the webhook was unsubscribed'),
-        superseded: count('Deliveries that a later replay sent again and counts instead'),
+        superseded: count(
+          'Deliveries that a later replay has sent again; only the later replay counts their results',
+        ),
         failures: list(
           object({
             status: outcome.status,

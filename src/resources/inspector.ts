@@ -62,7 +62,7 @@ export const inspectedRequestResource = named(
     path: text('Path and query string'),
     headers: map(text(), 'Header values by lowercase name. Repeated headers are joined with commas'),
     body: text('First 64 KiB of the body, as UTF-8'),
-    bodyBytes: integer('Size of the whole body in bytes, as far as it was read'),
+    bodyBytes: integer('Number of bytes of the body that were read, including those that are not stored'),
     truncated: boolean('`true` if only the first 64 KiB of the body are stored'),
     signature: object({
       verdict: choice(

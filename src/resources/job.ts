@@ -48,7 +48,7 @@ const whole = object({
     integer('Version that the job published or found unchanged. `null` until the job has finished'),
   ),
   records: as(
-    'Number of records in that version, and changes from the previous version. `null` until the job has finished',
+    'Number of records in `version`, and changes from the version before. `null` until the job has finished',
     nullable(recordCounts),
   ),
   queuedAt: time(),

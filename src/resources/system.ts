@@ -14,7 +14,7 @@ export const systemResource = named(
     startedAt: time(),
     uptimeSeconds: integer('Seconds since this node started'),
     role: text('Role of this node: `all`, `api`, `worker` or `sender`'),
-    nodeId: text('ID of this node until it restarts'),
+    nodeId: text('ID of this node, which changes at every restart'),
     url: text('URL at which clients reach the service: `FLOWHOOK_PUBLIC_URL`, or the listening address'),
     listening: object({ host: text(), port: integer() }),
     database: object({

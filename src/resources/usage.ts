@@ -40,7 +40,7 @@ export const usageResource = withExample(
             {
               delivered: integer(),
               failedAttempts: integer('Number of failed attempts, whether or not they were retried'),
-              dead: integer('Number of deliveries that were given up'),
+              dead: integer('Number of deliveries that became `dead`'),
               latencyMs: object(
                 { p50: milliseconds, p95: milliseconds },
                 'Response times of the endpoints for successful deliveries, estimated from a histogram with the bounds ' +

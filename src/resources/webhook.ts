@@ -90,8 +90,8 @@ export const webhookDetailResource = named(
       headers: nullable(
         list(
           text(),
-          'Names of the custom headers; their values are never shown. `null` if the headers were sealed with another ' +
-            'encryption key and must be set again',
+          'Names of the custom headers; their values are never shown. `null` if the headers were encrypted ' +
+            'with another encryption key and must be set again',
         ),
       ),
     }),

@@ -27,8 +27,8 @@ export const workflowResource = named(
     source: object({ type: choice(SOURCE_TYPES) }),
     mode: choice(MODES),
     schedule: as(
-      '`cron` with `timezone`, or `everyMs`. `missed`: whether missed runs are made up for by one run (`run`) or not ' +
-        '(`skip`). `null` if the workflow has no schedule',
+      '`cron` with `timezone`, or `everyMs`. `missed`: with `run`, one run replaces all missed runs; with ' +
+        '`skip`, they are skipped. `null` if the workflow has no schedule',
       nullable(
         object({
           cron: optional(text()),

@@ -73,7 +73,7 @@ test('a webhook is subscribed, set, tested, paused, rotated and unsubscribed', a
   );
   assert.match(one.stdout, /^ {2}"type": "webhook_test",$/m);
   assert.notEqual(rotated.stdout, secret.stdout);
-  assert.match(rotated.stderr, /The old secret also signs until 2/);
+  assert.match(rotated.stderr, /Deliveries are also signed with the old secret until 2/);
   assert.deepEqual(JSON.parse(events.stdout), [receiver.received[0]?.event]);
 
   const wide = (await run('subscribe', `${receiver.url}/3`, '--events', 'job.failed')).stdout.trim();

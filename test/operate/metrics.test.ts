@@ -199,8 +199,9 @@ test('metrics are only for allowed addresses and for keys with the scope `operat
   const refused = await ask(elsewhere);
   assert.deepEqual(JSON.parse(refused.text), {
     error:
-      'Unauthorized: send a key with the scope `operator`, in x-api-key or as `authorization: Bearer`, or add the ' +
-      'address of the client to FLOWHOOK_METRICS_ALLOW and use an IP address, a local name or FLOWHOOK_PUBLIC_URL as host',
+      'Unauthorized: send a key with the scope `operator`, in x-api-key or as `authorization: Bearer`. To read ' +
+      'metrics without a key, add the address of the client to FLOWHOOK_METRICS_ALLOW, and use an IP address, a local ' +
+      'name or FLOWHOOK_PUBLIC_URL as host',
   });
   assert.equal(refused.status, 401);
   const { key } = await mintKey(service.store, {

@@ -153,9 +153,9 @@ async function restore(backup: string, options: Options): Promise<void> {
   }
   const from = madeAt === undefined ? '' : ` (${dateWords(madeAt, Date.now())})`;
   say(
-    `Everything is as it was when the backup was made${from}. Jobs that ran at that time run again, and deliveries ` +
-      'that waited are sent, even if they have arrived since. Revoke again the keys that you have revoked since, and ' +
-      'erase again the people that you have erased since',
+    `Everything is as it was when the backup was made${from}. Jobs that were running then run again, and ` +
+      'deliveries that were waiting then are sent, even if they have arrived since. Keys that you have revoked since ' +
+      'are valid again, and people that you have erased since are back: revoke and erase them again',
   );
 }
 

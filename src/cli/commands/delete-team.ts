@@ -148,7 +148,8 @@ async function leaveNoTraces(store: Store, config: Config): Promise<void> {
   const { logEmptied } = await store.erasure.scrub({ traces: [], rewriteBytes: 0 });
   if (logEmptied === false) {
     say(
-      'The write-ahead log still contains deleted rows, because others were using the database. They will be overwritten',
+      'The write-ahead log still contains deleted rows, because other processes were using the database. ' +
+        'They will be overwritten',
     );
   }
 }

@@ -49,14 +49,15 @@ export function addDoctor(program: Command): void {
   const command = program
     .command('doctor')
     .description(
-      'check the machine, settings, files, database, backups, network and recent failures, also while a server is ' +
-        'running, and print the effect and the fix of every problem, without changing anything',
+      'check the machine, settings, files, database, backups, network and recent failures, with or without a ' +
+        'running server, and print the effect and the fix of every problem; nothing is changed',
     )
     .withExamples('doctor', 'doctor --full --online', 'doctor --json')
     .option('--full', 'read the whole database, without a time limit')
     .option(
       '--online [urls...]',
-      'also test DNS and outgoing requests with these URLs, or with example URLs; without this flag, no request is sent',
+      'also test DNS and outgoing requests with these URLs (default: example URLs); without this flag, no ' +
+        'request is sent',
     )
     .addOption(new Option('--url <url>', 'run the checks on this server').helpGroup('Server:'))
     .addOption(new Option('--key <key>', 'API key with the scope operator').helpGroup('Server:'))

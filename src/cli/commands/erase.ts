@@ -212,13 +212,14 @@ function sentencesOf({ dryRun, found, left, suppressed, disk, backups }: Report)
   ];
   if (left.length > 0) {
     sentences.push(
-      "Entries that were not erased mention the person in other people's records or in definitions. Change them at their source",
+      "Other people's records or workflow definitions still mention the person. Change them at their source",
     );
   }
-  if (suppressed) sentences.push('Future runs drop the person');
+  if (suppressed) sentences.push('Future runs leave out records of the person');
   if (disk?.logEmptied === false) {
     sentences.push(
-      'The write-ahead log could not be emptied, because others were using the database. Run the command again',
+      'The write-ahead log could not be emptied, because other processes were using the database. Run the ' +
+        'command again',
     );
   }
   if (disk?.tracesLeft === null) {
@@ -246,7 +247,8 @@ function sentencesOf({ dryRun, found, left, suppressed, disk, backups }: Report)
   }
   if (backups.length > 0) {
     sentences.push(
-      `These older copies may still contain the person. Delete them if they do: ${backups.join(', ')}`,
+      `These older copies of the database may still contain data of the person. If they do, delete them: ` +
+        `${backups.join(', ')}`,
     );
   }
   return sentences;

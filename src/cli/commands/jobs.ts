@@ -26,7 +26,7 @@ export function addRun(program: Command): void {
   const command = program
     .command('run')
     .description(
-      'run a workflow on the server that uses this database, or if no server is running, in this process',
+      'run a workflow on the server that uses this database, or in this process if no server is running',
     )
     .withExamples('run people --wait', 'run acme/people --wait --logs')
     .argument('<workflow>', 'id of the workflow')

@@ -18,7 +18,9 @@ import { columns, print, say } from '../terminal.ts';
 export function addLogin(program: Command): void {
   program
     .command('login')
-    .description('save a server and an API key as a profile; commands use it where there is no database')
+    .description(
+      'save a server and an API key as a profile, which commands use on a machine without a database',
+    )
     .withExamples(
       'login https://flowhook.example.com',
       'login http://127.0.0.1:8080 --profile local < key.txt',
@@ -30,7 +32,7 @@ export function addLogin(program: Command): void {
     .action(login);
   program
     .command('logout')
-    .description('delete a saved server with its API key')
+    .description('delete a saved server and its API key')
     .withExamples('logout', 'logout --profile local')
     .option('--profile <name>', `name of the profile (default: ${DEFAULT_PROFILE})`)
     .option('--json', 'print JSON')

@@ -69,7 +69,10 @@ export function addWebhooks(program: Command): void {
     .argument('[url]', 'http:// or https:// URL that receives the events')
     .option('--events <names>', 'events to subscribe to, comma-separated (default: *, all events)')
     .withValues('--events', EVENT_TYPES)
-    .option('--team <slug>', 'team, if several have a workflow with this id or the workflow is omitted');
+    .option(
+      '--team <slug>',
+      'team of the webhook, if several teams have a workflow with this id or the workflow is omitted',
+    );
   onTarget(subscribing, subscribe, {
     check: (first: string, second: string | undefined, options) => {
       eventNames(options);
@@ -132,14 +135,16 @@ export function addWebhooks(program: Command): void {
   addYes(
     one(
       'rotate',
-      'give a webhook a new signing secret and print it; for some hours, the old secret also signs',
+      'give a webhook a new signing secret and print it; for some hours, deliveries are also signed with the ' +
+        'old secret',
       rotate,
       (options) => void overlapHoursFrom(options),
     )
       .withExamples('webhooks rotate WEBHOOK --overlap-hours 24')
       .option(
         '--overlap-hours <hours>',
-        `hours during which the old secret also signs, 0 to ${MAX_OVERLAP_HOURS}; 0 requires confirmation (default: ${DEFAULT_OVERLAP_HOURS})`,
+        `hours for which deliveries are also signed with the old secret, 0 to ${MAX_OVERLAP_HOURS}; 0 ` +
+          `requires confirmation (default: ${DEFAULT_OVERLAP_HOURS})`,
       ),
   );
   addDeliveries(webhooks);
@@ -252,7 +257,8 @@ async function rotate({ client }: TargetTeam, id: string, options: Options): Pro
   }
   const { secret, overlapUntil } = await client.webhooks.rotate(id, { overlapHours });
   print(options, { id, secret, overlapUntil }, [secret]);
-  if (overlapHours > 0) say(`The old secret also signs until ${dateWords(overlapUntil, Date.now())}`);
+  if (overlapHours > 0)
+    say(`Deliveries are also signed with the old secret until ${dateWords(overlapUntil, Date.now())}`);
 }
 
 /** @throws UsageError if the URL is not valid for a webhook */

@@ -195,7 +195,7 @@ const SHARED: readonly SharedRefusal[] = [
     code: 'rate_limited',
     name: 'TooManyRequests',
     refusal: {
-      description: 'Too many requests: the operator has set a rate limit',
+      description: 'Too many requests for the rate limit that the operator has set',
       headers: { 'retry-after': RETRY_AFTER },
     },
   },
@@ -205,7 +205,8 @@ const SHARED: readonly SharedRefusal[] = [
     name: 'Unavailable',
     refusal: {
       description:
-        'Service starting, stopping or overloaded, or its database or disk not available. Retry shortly, with the same `idempotency-key` if any',
+        'Service starting, stopping or overloaded, or its database or disk not available. Retry shortly. If ' +
+        'the request had an `idempotency-key`, send the same key again',
       headers: { 'retry-after': RETRY_AFTER },
     },
   },
@@ -234,8 +235,10 @@ function withHeaders(answer: Answer, headers: object = {}): Answer {
 /** @param errors errors with the same status */
 function refused(errors: readonly Refusal[]): Answer {
   const all = errors.map((one) => (typeof one === 'string' ? { description: one, headers: {} } : one));
+  const sentences = all.map(({ description }, at) => (at === 0 ? description : continued(description)));
+  const last = sentences.length === 2 ? ', or ' : '; or ';
   const answer = jsonResponse(
-    all.map(({ description }, at) => (at === 0 ? description : continued(description))).join('; or '),
+    [sentences.slice(0, -1).join('; '), ...sentences.slice(-1)].filter((part) => part !== '').join(last),
     errorResource,
     Object.assign({}, ...all.map(({ headers }) => headers)),
   );

@@ -57,7 +57,7 @@ const DATA = {
   ),
   cursor: textParameter(
     'cursor',
-    'Cursor from the `Link` header of the previous page, which also selects its version',
+    'Cursor from the `Link` header of the previous page. All pages have the version of the first',
   ),
 };
 
@@ -85,7 +85,7 @@ export const readData: Operation<KeyedCall<'bodies'>> = {
   ),
   errors: {
     field_invalid: 'Bad request: a query parameter has an invalid value',
-    workflow_not_found: 'No workflow found, or its data has no such version',
+    workflow_not_found: 'No workflow found, or the version does not exist',
     range_not_satisfiable: 'Range outside of the response body',
   },
 
@@ -101,7 +101,7 @@ export const readData: Operation<KeyedCall<'bodies'>> = {
       await openVersion(services.store, place, query.since, 'Omit `since` to read all records');
       if (query.since > version.number) {
         throw new Problem('field_invalid', {
-          sentence: 'The query parameter `version` must not come before `since`',
+          sentence: 'The query parameter `version` must not be lower than `since`',
         });
       }
     }
@@ -285,7 +285,7 @@ export const readWorkflowChanges: Operation<KeyedCall> = {
   ),
   errors: {
     field_invalid: '`since` is missing, or a parameter has an invalid value',
-    workflow_not_found: 'No workflow found, or its data has no such version',
+    workflow_not_found: 'No workflow found, or the version does not exist',
     version_pruned: 'Version `since` is no longer stored. Read all data again',
   },
 

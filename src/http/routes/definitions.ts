@@ -47,7 +47,7 @@ export const putWorkflow: Operation<KeyedCall<'apiSecrets' | 'ceilings' | 'defin
     'over the API. The body has the content of a workflow file, as JSON. A deleted workflow is restored with its ' +
     'records. Workflows of other types are defined in files by the operator. An `http` source may use secrets, as `$' +
     '{secret.NAME}` in `headers`, `body`, `form` and `auth`, if the operator has set `api: true` for the secret in ' +
-    "the team's secrets file. Requests with a secret may go only to the `hosts` listed there. `proxy` is not allowed.",
+    "the team's secrets file. Requests with a secret may go only to the `hosts` of that secret. `proxy` is not allowed.",
   parameters: [...parameters, IF_MATCH, DRY_RUN],
   requestBody: jsonBody(
     {
@@ -100,7 +100,7 @@ export const putWorkflow: Operation<KeyedCall<'apiSecrets' | 'ceilings' | 'defin
     object({ message: text(), workflow: optional(workflowResource) }),
   ),
   errors: {
-    definition_invalid: 'Invalid definition: the error lists the mistakes by setting',
+    definition_invalid: 'Invalid definition (the error names each invalid setting)',
     field_invalid: 'A parameter has an invalid value',
     quota_reached: 'Maximum number of workflows reached',
     workflow_not_found: 'Invalid workflow ID',
@@ -112,7 +112,7 @@ export const putWorkflow: Operation<KeyedCall<'apiSecrets' | 'ceilings' | 'defin
     const { store } = services;
     const { teamId } = caller;
     const dryRun = DRY_RUN.read(call.query);
-    const fields = await bodyFields(call, 'a JSON object with what a workflow file holds');
+    const fields = await bodyFields(call, 'a JSON object with the content of a workflow file');
     const id = workflowIdFrom(params.workflowId, NO_ID);
     const stored = await ownWorkflow(store, teamId, id);
     if (stored === undefined && request.headers['if-match'] !== undefined) {
@@ -143,9 +143,9 @@ export const readWorkflowDefinition: Operation<KeyedCall<'workflowFile'>> = {
   etag: true,
   summary: 'Read the definition of a workflow',
   description:
-    'Returns the definition as written, and with every default filled in. Pass the `ETag` as `If-Match` to change ' +
-    'the workflow. The text of a workflow file comes from a node that has the file, and may be newer than the ' +
-    'applied definition.',
+    'Returns the definition twice: as written, and with every default filled in. To change the workflow, ' +
+    'pass the `ETag` as `If-Match`. The text of a workflow file comes from a node that has the file, and may ' +
+    'be newer than the applied definition.',
   parameters,
   answer: jsonResponse(
     'Workflow definition',
@@ -159,7 +159,7 @@ export const readWorkflowDefinition: Operation<KeyedCall<'workflowFile'>> = {
           'Definition as written, in YAML, TypeScript or JSON. `null` if this node does not have the file',
         ),
       ),
-      applied: nullable(boolean('`true` if `text` is the definition in use. `null` without `text`')),
+      applied: nullable(boolean('`true` if `text` is the definition in use. `null` if `text` is `null`')),
       definition: anyObject('Definition with every default filled in'),
     }),
   ),

@@ -105,11 +105,12 @@ export const replayDelivery: Operation<KeyedCall> = {
   summary: 'Replay a delivery',
   description:
     'Sends the event to the same webhook again. If a delivery of the event is still waiting, it becomes due ' +
-    'immediately, and the request counts as its next attempt; otherwise a new delivery is created. A webhook that is ' +
-    'held back because its endpoint fails is tried immediately; a paused webhook is not.',
+    'immediately, and the request counts as its next attempt; otherwise a new delivery is created. The ' +
+    'request is sent immediately even while the webhook is held back because its endpoint fails, but not ' +
+    'while the webhook is paused.',
   parameters: [...parameters, IDEMPOTENCY_KEY_WITHOUT_BODY],
   answer: jsonResponse(
-    'Delivery queued. `message` says if the webhook is held back',
+    'Delivery queued. `message` says whether the webhook is held back',
     object({
       message: text(),
       deliveryId: text('ID of the delivery that sends the event'),
@@ -152,12 +153,12 @@ export const replayDeliveries: Operation<KeyedCall> = {
   group: 'Integrations',
   summary: 'Replay deliveries of a webhook',
   description:
-    'Sends deliveries again: either those in `deliveryIds` (all of them or none), or those of a period (default: all ' +
-    'deliveries of the period that have not arrived). A waiting delivery becomes due immediately. For any other ' +
-    'delivery, a new delivery is created. Events keep their ' +
-    '`webhook-id`, and a waiting event is not sent twice. The replay of a period runs in the background, throttled, ' +
-    'in the order of the events; it survives restarts, and new events take precedence. It skips failed events that ' +
-    'have since been delivered.',
+    'Sends deliveries again: either those in `deliveryIds` (all of them or none), or those of a period ' +
+    '(default: all deliveries of the period that have not arrived). A waiting delivery becomes due ' +
+    'immediately. For any other delivery, a new delivery is created. Events keep their `webhook-id`, and an ' +
+    'event whose delivery is waiting is not sent twice. The replay of a period runs in the background, ' +
+    'throttled, in the order of the events; it survives restarts, and new events take precedence. Events ' +
+    'that have been delivered since their failure are skipped.',
   parameters: [pathParameter('webhookId', 'Webhook ID'), IDEMPOTENCY_KEY],
   requestBody: jsonBody({
     oneOf: [
@@ -202,8 +203,8 @@ export const replayDeliveries: Operation<KeyedCall> = {
       deliveryIds: optional(
         list(
           text(),
-          'IDs of the deliveries that send the events, in the order of the request: waiting deliveries, or else ' +
-            'new ones',
+          'IDs of the deliveries that send the events, in the order of the request. A waiting delivery keeps ' +
+            'its ID; any other is replaced by a new delivery',
         ),
       ),
       replay: optional(replayResource),
@@ -213,7 +214,7 @@ export const replayDeliveries: Operation<KeyedCall> = {
   ),
   errors: {
     field_invalid: 'A field is not valid',
-    webhook_not_found: 'No webhook found, or a delivery is not one of its deliveries',
+    webhook_not_found: 'No webhook found, or a delivery does not belong to this webhook',
     idempotency_key_reused: '`idempotency-key` already used with a different body',
   },
 

@@ -279,9 +279,9 @@ export const openStream: Operation<KeyedCall<'streams'>> = {
   summary: 'Stream changes',
   description:
     'Sends server-sent events until the client or the service disconnects. `hello` marks the point after which no ' +
-    'change is missed. `invalidate` says what may have changed, for the client to read again: its data is ' +
-    `\`{ "kind", "ids" }\`. Kinds: ${NEWS_KINDS.join(', ')}. For \`versions\`, \`ids\` are workflow IDs; \`null\` means ` +
-    'that any may have changed. Changes that events report, such as new versions and the states of jobs, are sent ' +
+    'change is missed. `invalidate` names what may have changed and should be read again; its data is ' +
+    `\`{ "kind", "ids" }\`. Kinds: ${NEWS_KINDS.join(', ')}. For \`versions\`, \`ids\` are workflow IDs. ` +
+    'If `ids` is `null`, any item of that kind may have changed. Changes that events report, such as new versions and the states of jobs, are sent ' +
     'immediately, others within a few seconds. The id of a message is the `sequence` of the last event: send it as `Last-Event-ID` to resume. A comment ' +
     'is sent every 15 seconds. Clients that do not keep up are disconnected. Limit: ' +
     `${MAX_STREAMS_OF_TEAM} streams per team.`,

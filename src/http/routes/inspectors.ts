@@ -124,7 +124,8 @@ export const updateInspector: Operation<KeyedCall<'inspection'>> = {
   group: 'Inspectors',
   summary: 'Update an inspector',
   description:
-    'Changes the status and the delay of its responses, for example to try out retries, a 410 or the circuit breaker.',
+    'Changes the status and the delay of the responses of an inspector, for example to try out retries, a ' +
+    '410 or the circuit breaker.',
   parameters,
   requestBody: jsonBody(
     {
@@ -211,8 +212,8 @@ export function inspectBy(method: Method): Operation<Call<'inFlight' | 'inspecti
     group: 'Inspectors',
     summary: `Send ${method === 'OPTIONS' ? 'an' : 'a'} ${method} request to an inspector`,
     description:
-      'Needs no key: anyone who knows the URL can send requests. The inspector stores the request and returns 204, or ' +
-      'the status (200 to 599) that it is set to, after the delay that it is set to.',
+      'Needs no key: anyone who knows the URL can send requests. The inspector stores the request, waits for ' +
+      'its `delayMs`, and returns its `status` (200 to 599; default: 204).',
     parameters: [pathParameter('address', 'Inspector ID')],
     answer: stored('Request stored; the inspector is set to return 200', { example: '' }),
     otherAnswers: {

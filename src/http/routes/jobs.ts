@@ -38,8 +38,8 @@ export const queueJob: Operation<KeyedCall> = {
       // An empty key counts as none, because the contract does not know this header.
       schema: { ...IDEMPOTENCY_KEY.schema, minLength: 0 },
       description:
-        'Unique key of the call. Repeating the call with the same key within 24 hours returns the job of the first call ' +
-        'and queues none',
+        'Unique key of the call. Repeating the call with the same key within 24 hours returns the job of the ' +
+        'first call and queues nothing',
     },
   ],
   answer: jsonResponse('Job queued', messageResource, {

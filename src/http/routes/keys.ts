@@ -77,8 +77,8 @@ export const createKey: Operation<KeyedCall> = {
           type: ['string', 'null'],
           format: 'date-time',
           description:
-            'Time when the key stops working (ISO 8601), at most the expiry of the key that makes this call, which is ' +
-            'also the default. `null` if the key never expires',
+            'Time when the key stops working (ISO 8601). Default and maximum: the expiry of the key that ' +
+            'makes this call. `null` if the key never expires',
         },
       },
     },
@@ -93,8 +93,7 @@ export const createKey: Operation<KeyedCall> = {
   ],
   answer: jsonResponse('Key created', mintedKeyResource),
   errors: {
-    field_invalid:
-      'A field is not valid, or the new key would expire later than the key that makes this call',
+    field_invalid: 'A field is not valid, the new key would expire later than the key that makes this call',
     quota_reached: 'Maximum number of keys reached',
     key_made_before: 'Key already created with this `idempotency-key`',
     idempotency_key_reused: '`idempotency-key` already used with a different body',
@@ -154,7 +153,8 @@ export const rotateKey: Operation<KeyedCall> = {
   answer: jsonResponse('New key created', mintedKeyResource),
   errors: {
     field_invalid:
-      '`overlapSeconds` is not valid, the key has the scope `operator`, or it expires later than the key that makes this call',
+      '`overlapSeconds` is not valid, the key has the scope `operator`, it expires later than the key that ' +
+      'makes this call',
     quota_reached: 'Maximum number of keys reached',
     key_not_found: 'No key found, or the key is revoked or expired',
   },
@@ -189,7 +189,8 @@ export const revokeKey: Operation<KeyedCall> = {
   parameters: [...parameters, SELF],
   answer: jsonResponse('Key revoked', messageWith('key', keyResource)),
   errors: {
-    key_own: 'The key makes this call, and `self` is not `true`; or it has the scope `operator`',
+    key_own:
+      'The key is the one that makes this call and `self` is not `true`, or the key has the scope `operator`',
     key_not_found: 'No key found',
   },
 

@@ -26,9 +26,10 @@ export const erasePerson: Operation<KeyedCall<'erasure'>> = {
   group: 'Workflows',
   summary: 'Erase a person',
   description:
-    'Removes the records with this email address (case-insensitive) or this ID from every version of the workflow, and ' +
-    'the person from its events, job logs, errors, run states, responses of receivers and requests to inspectors. Totals ' +
-    'are adjusted and ETags change. A run in progress starts over. Repeating the call is harmless.',
+    'Removes the records with this email address (case-insensitive) or this ID from every version of the ' +
+    'workflow, and other data about the person from the events, job logs, errors and run states of the ' +
+    'workflow, responses of receivers and requests to inspectors. Totals are adjusted and ETags change. A ' +
+    'run in progress starts over. Repeating the call is harmless.',
   parameters: [pathParameter('workflowId', 'Workflow ID')],
   requestBody: jsonBody({
     type: 'object',

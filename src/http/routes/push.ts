@@ -38,8 +38,8 @@ const refusedHeaders = {
 const MODE = choiceParameter(
   'mode',
   MODES,
-  'Effect on existing records (default: the mode of the workflow). Only the mode of the workflow or a weaker one is ' +
-    'allowed, in the order `replace`, `upsert`, `append`',
+  'Effect on existing records (default: the mode of the workflow). In the order `replace`, `upsert`, ' +
+    '`append`, only the mode of the workflow and later modes are allowed',
 );
 const ALLOW_DROP = flagParameter(
   'allowDrop',
@@ -93,8 +93,7 @@ export const pushRecords: Operation<KeyedCall<'isReady' | 'isStopping' | 'longCa
     workflow_not_found: 'No workflow found',
     push_timeout: 'Push took longer than `limits.timeout`',
     push_busy: {
-      description:
-        'Another push to the workflow did not finish within 30 seconds, or too many pushes are waiting',
+      description: 'Another push did not finish within 30 seconds, or too many pushes are waiting',
       headers: { 'x-job-id': 'ID of the unfinished or canceled job', 'retry-after': RETRY_AFTER },
     },
     workflow_paused: 'The workflow is paused',
@@ -102,7 +101,9 @@ export const pushRecords: Operation<KeyedCall<'isReady' | 'isStopping' | 'longCa
     content_unsupported: 'Body is not JSON, NDJSON or CSV, or its encoding is not supported',
     idempotency_key_reused: '`idempotency-key` already used with a different body',
     push_refused: {
-      description: 'Invalid record or body, or refused by a guard. Nothing was published',
+      description:
+        'Records refused because one is not valid, the body is malformed, or a guard failed. Nothing was ' +
+        'published',
       headers: refusedHeaders,
     },
   },

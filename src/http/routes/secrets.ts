@@ -36,8 +36,9 @@ export const rotateWebhookSecret: Operation<KeyedCall<'webhooks'>> = {
   group: 'Integrations',
   summary: 'Rotate the signing secret of a webhook',
   description:
-    'Creates a new secret. Until `overlapUntil`, deliveries carry two `v1` signatures: with the new and with the old ' +
-    'secret. During the overlap of an earlier rotation, the second signature remains that of the oldest secret.',
+    'Creates a new secret. Until `overlapUntil`, deliveries carry two `v1` signatures: with the new and with ' +
+    'the old secret. If the overlap of an earlier rotation has not ended, the second signature is still made ' +
+    'with the oldest secret.',
   parameters,
   requestBody: jsonBody(
     {
@@ -59,7 +60,7 @@ export const rotateWebhookSecret: Operation<KeyedCall<'webhooks'>> = {
     object({
       message: text(),
       secret,
-      overlapUntil: text('Time until which the old secret also signs (ISO 8601)'),
+      overlapUntil: text('Time until which deliveries are also signed with the old secret (ISO 8601)'),
     }),
   ),
   errors: { field_invalid: '`overlapHours` is not valid', webhook_not_found: 'No webhook found' },

@@ -38,8 +38,9 @@ export const ready: Operation<Call<'isReady' | 'isStopping' | 'node' | 'inFlight
   group: 'Service',
   summary: 'Check that the service is ready',
   description:
-    'Returns 200 if this node has started, is not stopping, and its database responds and is migrated; otherwise 503. ' +
-    'With `?verbose`, either response lists the checks, as lines of text if `Accept` prefers `text/plain`.',
+    'Returns 200 if this node has started and is not stopping, and its database responds and is migrated; ' +
+    '503 otherwise. With `?verbose`, either response lists the checks, as lines of text if `Accept` prefers ' +
+    '`text/plain`.',
   parameters: [
     {
       name: 'verbose',
@@ -100,8 +101,9 @@ function asLines(checks: readonly Check[]): string {
 }
 
 const REFUSAL =
-  'Unauthorized: send a key with the scope `operator`, in x-api-key or as `authorization: Bearer`, or add the ' +
-  'address of the client to FLOWHOOK_METRICS_ALLOW and use an IP address, a local name or FLOWHOOK_PUBLIC_URL as host';
+  'Unauthorized: send a key with the scope `operator`, in x-api-key or as `authorization: Bearer`. To read metrics ' +
+  'without a key, add the address of the client to FLOWHOOK_METRICS_ALLOW, and use an IP address, a local name or ' +
+  'FLOWHOOK_PUBLIC_URL as host';
 
 /** GET /metrics */
 export const readMetrics: Operation<
@@ -120,8 +122,8 @@ export const readMetrics: Operation<
     content: { 'text/plain': { schema: { type: 'string' } } },
   },
   errors: {
-    unauthorized: 'Client address or `Host` not allowed without a key, and no valid key sent',
-    scope_missing: 'The key does not have the scope `operator`',
+    unauthorized: 'No valid key sent, and this client address or `Host` is not allowed without one',
+    scope_missing: 'API key without the scope `operator`',
     route_not_found: '`FLOWHOOK_METRICS` is off',
   },
 
@@ -158,7 +160,7 @@ export const readSystem: Operation<KeyedCall<'node'>> = {
   group: 'Service',
   summary: 'Read the state of the instance',
   description:
-    'Returns versions, the database, the work of all teams, and the settings. Requires the scope `operator`. Counts ' +
+    'Describes the versions, the database, the work of all teams, and the settings. Requires the scope `operator`. Counts ' +
     `stop at ${grouped(MOST)}. With several nodes, the response describes the node that sends it.`,
   answer: jsonResponse('State of the instance', systemResource),
 

@@ -33,7 +33,8 @@ export const readMe: Operation<KeyedCall<'quotas' | 'webhooks'>> = {
   group: 'Team',
   summary: 'Read the current team and key',
   description:
-    'Returns the team and the key of this call, and their limits. Any valid key will do, which is useful for testing a key.',
+    'Returns the team and the key of this call, and their limits. Requires no scope, so you can test any key ' +
+    'with this call.',
   answer: jsonResponse('Team, key and limits', meResource),
 
   async handle({ services: { store, webhooks, quotas }, caller: { teamId, keyId } }) {
@@ -85,9 +86,10 @@ export const readUsage: Operation<KeyedCall> = {
   group: 'Team',
   summary: 'Read usage',
   description:
-    'Returns the number of jobs, changed records and deliveries by hour or day (UTC): for a workflow its jobs and ' +
-    'records, for a webhook its deliveries, for the team all of them. Counts are complete up to `countedUntil`, one or ' +
-    'two minutes ago. Hourly counts are stored for three months, daily counts for three years.',
+    'Returns the number of jobs, changed records and deliveries of the team by hour or day (UTC). With ' +
+    '`workflowId`, counts only the jobs and records of that workflow; with `webhookId`, only the deliveries ' +
+    'of that webhook. Counts are complete up to `countedUntil`, one or two minutes ago. Hourly counts are ' +
+    'stored for three months, daily counts for three years.',
   parameters: [BY, FROM, TO, WORKFLOW_FILTER, WEBHOOK],
   answer: jsonResponse('Usage by hour or day, oldest first', usageResource),
   errors: {
@@ -150,9 +152,9 @@ export const listAudit = listOperation({
   group: 'Team',
   summary: 'List the audit log',
   description:
-    'Returns changes made over the API, in the dashboard, in a shell and by workflow files, and sign-ins, newest first. ' +
-    'Queued jobs and pushes are not included: list the jobs instead. With `action`, `actor` or `target`, a page may be short or ' +
-    'empty although `Link` has a next page.',
+    'Returns sign-ins, and changes made over the API, in the dashboard, in a shell and by workflow files, ' +
+    'newest first. Queued jobs and pushes are not included: list the jobs instead. With `action`, `actor` or ' +
+    '`target`, a page may be short or empty although `Link` has a next page.',
   name: 'lines',
   resource: auditLineResource,
   order: byId('before', 'aud'),

@@ -81,8 +81,8 @@ export const listWebhookDetails = listOperation({
   group: 'Integrations',
   summary: 'List webhooks with details',
   description:
-    'Returns the webhooks of the team with their settings and state, oldest first. The filter `state` distinguishes ' +
-    '`failing` webhooks, whose last attempt failed, from `active` ones.',
+    'Returns the webhooks of the team with their settings and state, oldest first. In the filter `state`, ' +
+    '`failing` selects the active webhooks whose last attempt failed, and `active` selects the others.',
   name: 'webhooks',
   resource: webhookDetailResource,
   // The webhook that the cursor names may have been deleted. Its ID still marks the position in the list.
@@ -210,7 +210,7 @@ export const testWebhook: Operation<KeyedCall<'webhooks'>> = {
   description: 'Sends a `webhook_test` event to this webhook only, whichever events it is subscribed to.',
   parameters: [...parameters, IDEMPOTENCY_KEY_WITHOUT_BODY],
   answer: jsonResponse(
-    'Test event queued. `message` says if the webhook is held back',
+    'Test event queued. `message` says whether the webhook is held back',
     object({ message: text(), eventId: text(), deliveryId: text() }),
     { location: 'URL of the delivery' },
   ),
@@ -234,8 +234,9 @@ export const pauseWebhook: Operation<KeyedCall<'webhooks'>> = {
   group: 'Integrations',
   summary: 'Pause a webhook',
   description:
-    'Holds back the deliveries of the webhook, including those of new events, until it is resumed. Deliveries that have ' +
-    'waited for about four days fail permanently. Repeating the call is harmless, and keeps the first `reason`.',
+    'Holds back the deliveries of the webhook, including those of new events, until the webhook is resumed. ' +
+    'Deliveries that have waited for about four days become `dead`. Repeating the call is harmless, and ' +
+    'keeps the first `reason`.',
   parameters,
   requestBody: jsonBody(
     {

@@ -104,7 +104,7 @@ export const resumeWorkflow: Operation<KeyedCall> = {
   id: 'resumeWorkflow',
   group: 'Workflows',
   summary: 'Resume a workflow',
-  description: 'Ends the pause of a workflow. Runs missed during the pause are not made up for.',
+  description: 'Ends the pause of a workflow. Scheduled runs that were due during the pause are skipped.',
   parameters,
   answer: jsonResponse('Workflow active', changed),
   errors: { workflow_not_found: 'No workflow found' },

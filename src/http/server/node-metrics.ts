@@ -138,7 +138,9 @@ function registerDatabase(metrics: Metrics, store: Store): void {
   const endpoints = ['well', 'failing'] as const;
   metrics.gauge({
     name: 'flowhook_webhooks_due',
-    help: 'Active webhooks with due deliveries in the database, by whether the last attempt at their endpoint failed (`failing`) or not (`well`).',
+    help:
+      'Active webhooks with due deliveries in the database, by the last attempt at their endpoint: `failing` ' +
+      'if it failed, otherwise `well`.',
     labels: ['endpoint'],
     read: () => {
       const due = latest()?.due;
@@ -147,7 +149,10 @@ function registerDatabase(metrics: Metrics, store: Store): void {
   });
   metrics.gauge({
     name: 'flowhook_delivery_oldest_due_seconds',
-    help: 'How long the oldest due delivery in the database has been due; 0 if none is due. For `well` endpoints this means that the service is late, unless a webhook has a rate limit lower than its rate of events. `failing` endpoints are retried after up to 15 minutes.',
+    help:
+      'How long the oldest due delivery in the database has been due; 0 if none is due. A high value for ' +
+      '`well` endpoints means that the service is late, unless a webhook has a rate limit lower than its ' +
+      'rate of events. `failing` endpoints are retried after up to 15 minutes.',
     labels: ['endpoint'],
     read: () => {
       const due = latest()?.due;

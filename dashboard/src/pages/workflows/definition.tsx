@@ -226,7 +226,8 @@ function Archive({ workflowId }: { workflowId: string }) {
       asks={{
         title: `Archive ${workflowId}?`,
         children:
-          'The workflow stops running, and its records are no longer available. They are kept, with its webhooks, in case you create it again.',
+          'The workflow stops running, and its records can no longer be read. Records and webhooks are kept, ' +
+          'and are restored if you create the workflow again.',
         verb: 'Archive',
       }}
     >
