@@ -91,6 +91,23 @@ export interface Job {
   trace: string | null;
 }
 
+/** The first values of the fields that most new jobs have in common. The store reads a column for each. */
+export const NEW_JOB = {
+  state: 'queued',
+  attempt: 0,
+  failures: 0,
+  crashes: 0,
+  cancelRequestedAt: null,
+  reason: null,
+  error: null,
+  progress: null,
+  version: null,
+  records: null,
+  startedAt: null,
+  finishedAt: null,
+  trace: null,
+} as const satisfies Partial<Job>;
+
 /** Progress of a run. The source reports `message` and `pages`. */
 export interface Progress {
   records: number;

@@ -1,5 +1,5 @@
 /** The rows of jobs and workflows, and functions that convert them to the types of the model. */
-import type { AfterAttempt, FailureReason, Job } from '../model/job.ts';
+import { type AfterAttempt, type FailureReason, type Job, NEW_JOB } from '../model/job.ts';
 import type { Workflow } from '../model/workflow.ts';
 import { newId } from '../std/id.ts';
 import { Part } from './sql.ts';
@@ -38,6 +38,11 @@ export function camelCase(column: string): string {
   return column.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 }
 
+/** `runAt` becomes `run_at`. */
+function snakeCase(field: string): string {
+  return field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
 /**
  * A row of the table `job`. The fields declared here are missing in the model or, as JSON text, have another type
  * there.
@@ -53,10 +58,17 @@ export interface JobRow extends Omit<Job, 'progress' | 'records'> {
   records: string | null;
 }
 
-const JOB_COLUMNS = `
-  team_id, id, workflow_id, slot, state, origin, attempt, failures, crashes, priority, parked, run_at, node_id, lease_until,
-  cancel_requested_at, process_pid, process_started_at, reason, error, progress, version, records, created_at, started_at,
-  finished_at, trace`;
+/** The other fields of a job that no node has claimed. */
+const NOT_HELD = {
+  parked: 0,
+  nodeId: null,
+  leaseUntil: null,
+  processPid: null,
+  processStartedAt: null,
+} as const satisfies Partial<JobRow>;
+/** The remaining fields, which `newJob` gets or computes. */
+const GIVEN = ['teamId', 'id', 'workflowId', 'slot', 'origin', 'priority', 'runAt', 'createdAt'];
+const JOB_COLUMNS = [...GIVEN, ...Object.keys({ ...NEW_JOB, ...NOT_HELD })].map(snakeCase).join();
 export const JOB = columns(JOB_COLUMNS);
 /** The same columns, for statements that also read other tables. */
 export const OF_JOB = columns(JOB_COLUMNS, 'job.');
@@ -85,6 +97,8 @@ export function newJob(
   { teamId, workflowId, origin, slot, priority, trace = null }: NewJob,
 ): JobRow {
   return {
+    ...NEW_JOB,
+    ...NOT_HELD,
     teamId,
     workflowId,
     origin,
@@ -92,25 +106,8 @@ export function newJob(
     priority,
     trace,
     id: newId('job', now),
-    state: 'queued',
-    attempt: 0,
-    failures: 0,
-    crashes: 0,
-    parked: 0,
     runAt: now,
-    nodeId: null,
-    leaseUntil: null,
-    cancelRequestedAt: null,
-    processPid: null,
-    processStartedAt: null,
-    reason: null,
-    error: null,
-    progress: null,
-    version: null,
-    records: null,
     createdAt: now,
-    startedAt: null,
-    finishedAt: null,
   };
 }
 
