@@ -16,6 +16,7 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { FIRST_CODE, ROOT } from '../src/std/own-files.ts';
+import { BUNDLES } from './licenses.ts';
 
 const INTO = join(ROOT, 'dist-executable');
 const EXECUTABLE = join(INTO, process.platform === 'win32' ? 'flowhook.exe' : 'flowhook');
@@ -58,6 +59,9 @@ try {
 chmodSync(EXECUTABLE, 0o755);
 // macOS runs only signed programs, and adding files has invalidated the signature of Node.
 if (process.platform === 'darwin') execFileSync('codesign', ['--sign', '-', EXECUTABLE]);
-const licenses = [join(dirname(process.execPath), '..', 'LICENSE'), join(ROOT, 'dist', 'LICENSES.txt')];
+const licenses = [
+  join(dirname(process.execPath), '..', 'LICENSE'),
+  ...BUNDLES.map((bundle) => join(ROOT, bundle, 'LICENSES.txt')),
+];
 writeFileSync(join(INTO, 'LICENSES.txt'), licenses.map((file) => readFileSync(file, 'utf8')).join('\n'));
 console.log(`${EXECUTABLE} (${(statSync(EXECUTABLE).size / 1e6).toFixed(1)} MB)`);

@@ -6,6 +6,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Plugin } from 'rolldown';
 
+/** The directories of the package that contain code of other packages. */
+export const BUNDLES = ['dist', 'dashboard/dist', 'site/dist'] as const;
+
 const FILE = 'LICENSES.txt';
 const LINE = `\n${'-'.repeat(72)}\n\n`;
 

@@ -107,7 +107,7 @@ function pack(into: string): void {
     }
     npm(directory, 'pack', '--silent', '--pack-destination', into);
   }
-  const bill = join(into, `flowhook-${versionOf(ROOT)}.cdx.json`);
+  const bill = join(into, 'flowhook.cdx.json');
   writeFileSync(bill, `${JSON.stringify(billOf(ROOT), null, 2)}\n`);
   writeSums(into);
 }

@@ -4,9 +4,7 @@
  */
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
-import { packagesIn } from './licenses.ts';
-
-const BUNDLES = ['dist', 'dashboard/dist', 'site/dist'];
+import { BUNDLES, packagesIn } from './licenses.ts';
 
 interface Component {
   'bom-ref': string;

@@ -9,7 +9,7 @@ export const PACKAGES = ['.', 'client', 'integrations/n8n', 'integrations/zapier
 const MANIFEST =
   /"name": "(?:flowhook|flowhook-client|n8n-nodes-flowhook|flowhook-zapier)",\s+"version": "([^"]+)"/g;
 const TARBALL = /\bflowhook(?:-[a-z]+)*-(\d+\.\d+\.\d+[^\s`]*)\.tgz/g;
-const PLACES: readonly [files: string, ...patterns: RegExp[]][] = [
+export const PLACES: readonly [files: string, ...patterns: RegExp[]][] = [
   ['package.json', MANIFEST],
   ['package-lock.json', MANIFEST],
   ['client/package.json', MANIFEST],
@@ -20,6 +20,7 @@ const PLACES: readonly [files: string, ...patterns: RegExp[]][] = [
   ['client/README.md', /flowhook-client\/([\d.]+)/g, TARBALL],
   ['integrations/n8n/README.md', TARBALL],
   ['docs/{guides/clients,operate/install}.md', TARBALL],
+  ['docs/operate/kubernetes.md', /\bflowhook:(\d+\.\d+\.\d+)/g],
   ['README.md', /\*\*Status:\*\* version (\d+\.\d+\.\d+)/g],
   ['deploy/helm/*/Chart.yaml', /^(?:version|appVersion): (\S+)$/gm],
 ];
