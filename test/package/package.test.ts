@@ -3,17 +3,21 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { isBuiltin } from 'node:module';
-import { join } from 'node:path';
+import { delimiter, join } from 'node:path';
 import { after, test } from 'node:test';
 import { promisify } from 'node:util';
 import { installPackage } from '../support/cli/installation.ts';
 import { tryInstalledService } from '../support/cli/installed-service.ts';
+import { terminal } from '../support/cli/newcomer.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 const run = promisify(execFile);
 
 const installation = await installPackage();
-const { directory, program, files } = installation;
+const { directory, program, files, newcomer } = installation;
+// As npx sets PATH, with the Node that npm has installed in front.
+const bin = join(directory, 'node_modules', '.bin');
+Object.assign(process.env, newcomer, { PATH: `${bin}${delimiter}${newcomer.PATH}` });
 
 /** Without Node, which npm installs as an optional dependency. */
 const MAX_UNPACKED_BYTES = 8_000_000;
@@ -69,6 +73,36 @@ test('the bundle imports only its own files and modules of Node', async () => {
   assert.deepEqual(missing, []);
 });
 
+test('npm installs two packages: the service, and Node for this platform', async () => {
+  const found = (await readdir(join(directory, 'node_modules'))).filter((name) => !name.startsWith('.'));
+  const { optionalDependencies } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'));
+  const [node = ''] = found.filter((name) => name in optionalDependencies);
+  assert.deepEqual(found, ['flowhook', node]);
+  assert.deepEqual(await readdir(bin), ['flowhook', 'node']);
+});
+
+for (const [what, line] of Object.entries({
+  'the installed package': 'npx flowhook serve',
+  'the tarball': `npx --yes ./${installation.tarball} serve`,
+})) {
+  test(`npx runs ${what} with the machine's own npm, and Ctrl-C stops it`, async (t) => {
+    const environment = { ...newcomer, FLOWHOOK_PORT: '0', FLOWHOOK_DATA: join(directory, what) };
+    const npx = terminal(t, line, { directory, environment });
+    let printed = '';
+    npx.process.stdout?.on('data', (text) => {
+      printed += text;
+    });
+    await npx.says(/^flowhook listening on http\S+\n/m, 'stdout');
+    const url = /^flowhook listening on (\S+)$/m.exec(printed)?.[1];
+    const key = /^key: (\S+)$/m.exec(printed)?.[1] ?? '';
+    const { status } = await fetch(`${url}/v1/jobs`, { headers: { 'x-api-key': key } });
+    assert.equal(status, 200, printed);
+    npx.interrupt();
+    const { stdout, stderr } = await npx.ended;
+    assert.match(stdout + stderr, /flowhook has stopped/);
+  });
+}
+
 test('the types of flowhook/workflow check modules', async () => {
   const check = (name: string) =>
     run(
@@ -92,7 +126,7 @@ test('the types of flowhook/workflow check modules', async () => {
 test('a command writes to the compile cache', async () => {
   const cache = join(directory, 'compiled');
   const env = { ...process.env, NODE_COMPILE_CACHE: cache };
-  await run(process.execPath, [program, 'config', 'print'], { cwd: directory, env });
+  await run(program, ['config', 'print'], { cwd: directory, env });
   assert.ok((await readdir(cache, { recursive: true })).length > 10);
 });
 

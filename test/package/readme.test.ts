@@ -3,14 +3,14 @@
  * an empty home directory, an empty package cache, and the ports in the page.
  */
 import assert from 'node:assert/strict';
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
-import { type TestContext, test } from 'node:test';
-import { listenTo, type Started } from '../support/cli/commands.ts';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { newcomerIn, terminal } from '../support/cli/newcomer.ts';
 import { ROOT, SNIPPETS } from '../support/docs/snippets.ts';
 
 /** The ports in the page. */
@@ -27,9 +27,7 @@ test('the commands of README.md work as pasted into a clean clone', { timeout: 3
   t.after(() => rmSync(home, { recursive: true, force: true, maxRetries: 5 }));
   const clone = join(home, 'flowhook');
   execFileSync('git', ['clone', '--quiet', ROOT, clone]);
-  // Removes the Node of the repository, which npm puts first.
-  const path = (process.env.PATH ?? '').split(delimiter).filter((one) => !one.includes('node_modules'));
-  const environment = { HOME: home, PATH: path.join(delimiter), npm_config_cache: join(home, 'cache') };
+  const environment = newcomerIn(home);
   const blocks = SNIPPETS.filter(({ page, language }) => page === 'README.md' && language === 'sh');
   assert.equal(
     blocks.length,
@@ -39,7 +37,7 @@ test('the commands of README.md work as pasted into a clean clone', { timeout: 3
   const [start = '', setKey = '', firstMinutes = ''] = blocks.map(({ text }) => text);
   assert.match(setKey, KEY_LINE);
 
-  const first = terminal(t, clone, environment, start);
+  const first = terminal(t, start, { directory: clone, environment });
   let printedFirst = '';
   first.process.stdout?.on('data', (text: string) => {
     printedFirst += text;
@@ -48,7 +46,7 @@ test('the commands of README.md work as pasted into a clean clone', { timeout: 3
   const key = /^key: (\S+)$/m.exec(printedFirst)?.[1] ?? '';
   assert.notEqual(key, '', printedFirst);
   const pasted = `set -e\n${setKey.replace(KEY_LINE, `KEY=${key}`)}\n${firstMinutes}\nwait`;
-  const second = terminal(t, clone, environment, pasted);
+  const second = terminal(t, pasted, { directory: clone, environment });
   const { code, stdout, stderr } = await second.ended;
   const printed = stdout + stderr;
   assert.equal(code, 0, printed);
@@ -66,24 +64,10 @@ test('the commands of README.md work as pasted into a clean clone', { timeout: 3
   assert.equal(((await get('keys')) as { keys: unknown[] }).keys.length, 1, 'no second key was created');
   const untracked = execFileSync('git', ['status', '--porcelain'], { cwd: clone, encoding: 'utf8' });
   assert.equal(untracked, '', 'all files are removed');
-  // Ctrl-C reaches every process in the foreground.
-  process.kill(-(first.process.pid ?? 0), 'SIGINT');
+  first.interrupt();
   const last = await first.ended;
   assert.match(last.stdout + last.stderr, /flowhook has stopped/);
 });
-
-/** Runs lines in a shell, in its own process group. */
-function terminal(t: TestContext, directory: string, env: Record<string, string>, lines: string): Started {
-  const child = spawn('bash', ['-c', lines], { cwd: directory, env, detached: true });
-  t.after(() => {
-    try {
-      process.kill(-(child.pid ?? 0), 'SIGKILL');
-    } catch {
-      // The shell has already ended.
-    }
-  });
-  return listenTo(child);
-}
 
 async function isFree(port: number): Promise<boolean> {
   const server = createServer();

@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { atEnd } from './at-end.ts';
 import { type Ended, listenTo, type Started } from './cli/commands.ts';
+import { newcomerIn } from './cli/newcomer.ts';
 import { inPath } from './in-path.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -132,10 +133,11 @@ async function fillBase(root: string): Promise<void> {
   ]);
   const local = join(root, 'usr/local');
   await cp(process.execPath, join(local, 'bin/node'));
-  const { stdout: modules } = await run('npm', ['root', '--global'], { cwd: '/', env: ownPath() });
+  const machine = { cwd: '/', env: newcomerIn(process.env.HOME ?? '/') };
+  const { stdout: modules } = await run('npm', ['root', '--global'], machine);
   await cp(join(modules.trim(), 'npm'), join(local, 'lib/node_modules/npm'), { recursive: true });
   await symlink('../lib/node_modules/npm/bin/npm-cli.js', join(local, 'bin/npm'));
-  const { stdout: registry } = await run('npm', ['config', 'get', 'registry'], { cwd: '/', env: ownPath() });
+  const { stdout: registry } = await run('npm', ['config', 'get', 'registry'], machine);
   await mkdir(join(local, 'etc'), { recursive: true });
   await writeFile(
     join(local, 'etc/npmrc'),
@@ -145,12 +147,6 @@ async function fillBase(root: string): Promise<void> {
   await appendFile(join(root, 'etc/group'), `node:x:${NODE_USER}:\n`);
   await mkdir(join(root, 'home/node'));
   await chown(join(root, 'home/node'), NODE_USER, NODE_USER);
-}
-
-/** The environment without the repository's own programs. */
-function ownPath(): Record<string, string> {
-  const directories = (process.env.PATH ?? '').split(':').filter((one) => !one.includes('node_modules'));
-  return { PATH: directories.join(':'), HOME: process.env.HOME ?? '' };
 }
 
 async function sizeOf(directory: string): Promise<number> {

@@ -1,18 +1,23 @@
 /** The package, packed and installed in an empty directory, and the executable. */
 import { execFile } from 'node:child_process';
-import { copyFile, cp, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { copyFile, cp, mkdtemp, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { newcomerIn } from './newcomer.ts';
 
 const root = join(import.meta.dirname, '../../..');
 const run = promisify(execFile);
 
 export interface Installation {
-  /** The directory, which contains only `node_modules` and a manifest. */
+  /** The directory, which contained only the tarball before npm installed it. */
   directory: string;
-  /** `flowhook.js` of the installed package. */
+  /** The name of the tarball. */
+  tarball: string;
+  /** The command `flowhook`, as npm has linked it. */
   program: string;
+  /** The environment of the user who has installed the package. */
+  newcomer: Readonly<Record<string, string>>;
   /** The packed files, with slashes, such as `bin/flowhook.js`. */
   files: string[];
   /** Size of the tarball, and of its files. */
@@ -68,30 +73,33 @@ export async function makeExecutable(directory: string): Promise<string> {
   }
 }
 
-/** Packs the repository, and installs the tarball with npm. */
+/** Packs the repository, and installs the tarball as a newcomer would. */
 export async function installPackage(): Promise<Installation> {
   const directory = await mkdtemp(join(tmpdir(), 'flowhook-package-'));
   const copy = join(directory, 'copy');
   await buildCopy(copy);
   // Without `prepack`, which would build again and print text between the JSON.
-  const { stdout } = await run('npm', ['pack', '--ignore-scripts', '--json'], {
-    cwd: copy,
-    maxBuffer: 16_000_000,
-  });
+  const { stdout } = await run(
+    'npm',
+    ['pack', '--ignore-scripts', '--json', '--pack-destination', directory],
+    {
+      cwd: copy,
+      maxBuffer: 16_000_000,
+    },
+  );
   // npm prints a list up to version 11, and an object by name in later versions.
   const [packed] = Object.values(JSON.parse(stdout) as Packed[] | Record<string, Packed>);
   if (packed === undefined) throw new Error(`npm has packed nothing: ${stdout}`);
-  const tarball = join(copy, packed.filename);
-  const installed = join(directory, 'node_modules', 'flowhook');
-  await writeFile(join(directory, 'package.json'), '{"private":true}\n');
-  const install = ['install', '--ignore-scripts', '--no-audit', '--no-fund', tarball];
-  await run('npm', install, { cwd: directory, maxBuffer: 16_000_000 });
   await rm(copy, { recursive: true });
+  const newcomer = newcomerIn(join(directory, 'home'));
+  await run('npm', ['install', `./${packed.filename}`], { cwd: directory, env: newcomer });
   return {
     directory,
-    program: join(installed, 'bin', 'flowhook.js'),
+    tarball: packed.filename,
+    program: join(directory, 'node_modules', '.bin', 'flowhook'),
+    newcomer,
     files: packed.files.map(({ path }) => path),
     bytes: { packed: packed.size, unpacked: packed.unpackedSize },
-    remove: () => rm(directory, { recursive: true, force: true }),
+    remove: () => rm(directory, { recursive: true, force: true, maxRetries: 5 }),
   };
 }

@@ -8,9 +8,13 @@ export interface Launch {
   environment: Record<string, string>;
 }
 
-/** @param program a file for this Node, such as `flowhook.js`, or the executable, which needs neither PATH nor HOME */
+/**
+ * @param program a file for this Node, such as `flowhook.js`, a command that npm has linked, or the executable, which
+ * needs neither PATH nor HOME
+ */
 export function launchOf(program: string): Launch {
-  if (!/\.[jt]s$/.test(program)) return { file: program, args: [], environment: { PATH: '', HOME: '' } };
   const { PATH = '', HOME = '' } = process.env;
+  if (program.includes('/.bin/')) return { file: program, args: [], environment: { PATH, HOME } };
+  if (!/\.[jt]s$/.test(program)) return { file: program, args: [], environment: { PATH: '', HOME: '' } };
   return { file: process.execPath, args: [program], environment: { PATH, HOME, ...keptCode } };
 }
