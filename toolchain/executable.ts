@@ -25,12 +25,11 @@ const FILES = [
   ...['package.json', 'compose.yaml', 'bin/*.js', 'dist/*.js'],
   ...['dashboard/dist/**', 'site/dist/**', 'src/store/migrations/*.sql', 'templates/*'],
 ];
-const BUILT = ['dist/main.js', 'dashboard/dist/index.html', 'site/dist/index.html'];
 
 const found = globSync(FILES, { cwd: ROOT, withFileTypes: true })
   .filter((entry) => entry.isFile())
   .map((entry) => join(entry.parentPath, entry.name).slice(ROOT.length));
-const missing = BUILT.filter((file) => !found.includes(file));
+const missing = BUNDLES.filter((bundle) => !found.some((file) => file.startsWith(`${bundle}/`)));
 if (missing.length > 0) throw new Error(`Run \`npm run build\` first: ${missing.join(', ')} is missing`);
 
 rmSync(INTO, { recursive: true, force: true });
@@ -60,6 +59,7 @@ chmodSync(EXECUTABLE, 0o755);
 // macOS runs only signed programs, and adding files has invalidated the signature of Node.
 if (process.platform === 'darwin') execFileSync('codesign', ['--sign', '-', EXECUTABLE]);
 const licenses = [
+  join(ROOT, 'LICENSE'),
   join(dirname(process.execPath), '..', 'LICENSE'),
   ...BUNDLES.map((bundle) => join(ROOT, bundle, 'LICENSES.txt')),
 ];
