@@ -57,7 +57,7 @@ try {
 }
 chmodSync(EXECUTABLE, 0o755);
 // macOS runs only signed programs, and adding files has invalidated the signature of Node.
-if (process.platform === 'darwin') execFileSync('codesign', ['--sign', '-', EXECUTABLE]);
+if (process.platform === 'darwin') execFileSync('codesign', ['--force', '--sign', '-', EXECUTABLE]);
 const licenses = [
   join(ROOT, 'LICENSE'),
   join(dirname(process.execPath), '..', 'LICENSE'),

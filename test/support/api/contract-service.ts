@@ -8,7 +8,7 @@ import { openStore } from '../../../src/store/open.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { startServerProcess } from '../server-process.ts';
 import { startService } from '../service.ts';
-import { type TestDatabase, testDatabase } from '../test-database.ts';
+import { onPostgres, type TestDatabase, testDatabase } from '../test-database.ts';
 
 export interface ContractService {
   url: string;
@@ -63,7 +63,12 @@ async function startInstalled(
     },
     { program },
   );
-  const store = await openStore(database.url, { publicUrl: () => server.url, log: silentLogger });
+  const store = await openStore(database.url, {
+    publicUrl: () => server.url,
+    log: silentLogger,
+    // On PostgreSQL, only the store of a node is notified of changes by other nodes.
+    own: onPostgres(),
+  });
   const team = await store.teams.bySlug({ slug: 'default' });
   if (team === undefined) throw new Error('The service has not created a team');
   return {
