@@ -38,7 +38,9 @@ export function billOf(root: string): Bill {
   if (missing.length > 0) throw new Error(`package-lock.json does not have ${missing.join(', ')}`);
 
   const isNode = (component: Component) => /^node-(bin-)?(linux|darwin|win)-/.test(nameOf(component));
-  const kept = all.components.filter((one) => isNode(one) || bundled.has(nameOf(one)));
+  // npm lists a package twice that is installed twice.
+  const byRef = new Map(all.components.map((one) => [one['bom-ref'], one]));
+  const kept = [...byRef.values()].filter((one) => isNode(one) || bundled.has(nameOf(one)));
   const refs = new Set(kept.map((one) => one['bom-ref']));
   const needs = new Map(
     all.dependencies.map(({ ref, dependsOn }) => [ref, dependsOn.filter((one) => refs.has(one))]),
