@@ -21,7 +21,7 @@ import { runFileTask } from './file-tasks.ts';
 import { migrate } from './migrate.ts';
 import { type Ownership, OwnFiles, takeOwnership } from './owner.ts';
 import { reading } from './reader.ts';
-import { startWriter, type Writer } from './writer.ts';
+import { createWriter, type Writer } from './writer.ts';
 
 export interface SqliteOptions {
   /** The database file; its directory is created if it is missing. */
@@ -35,7 +35,10 @@ export interface SqliteOptions {
   own: boolean;
 }
 
-/** Opens the file: takes ownership if requested, migrates the database, and starts the writer thread. */
+/**
+ * Opens the file: takes ownership if requested, and migrates the database. The owner also starts the writer thread;
+ * other processes start it with their first write.
+ */
 export async function openSqlite(options: SqliteOptions): Promise<Store> {
   const { path, clock, log, synchronous } = options;
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
@@ -47,9 +50,11 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     ownership = options.own ? takeOwnership(path) : undefined;
     if (options.own) reportDamage(path, log);
     migrate({ path, log, now: clock(), own: options.own });
-    reader = new Database(path, { readOnly: true });
+    // A process without a writer thread must be able to remove the log when it is the last process to close the file.
+    reader = new Database(path, { readOnly: options.own });
+    reader.exec('pragma query_only = on');
     const watchers = new Set<(touched: Touched) => void>();
-    writer = await startWriter({
+    writer = createWriter({
       path,
       synchronous,
       clock,
@@ -59,6 +64,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
       onTouched: (touched) => notifyWatchers(watchers, touched, log),
       obstacle: () => files?.problem,
     });
+    if (options.own) await writer.start();
     files = ownership && new OwnFiles({ path, ownership, log });
     return compose({ path, reader, writer, clock, watchers, ownership: files });
   } catch (error) {
@@ -152,6 +158,8 @@ function compose(parts: {
     now: clock,
     watch(watcher) {
       watchers.add(watcher);
+      // Only the thread notices commits of other processes. If it cannot start, the next write reports why.
+      writer.start().catch(() => undefined);
       return () => void watchers.delete(watcher);
     },
     copyTo: (file, signal) => writer.copyTo(file, signal),

@@ -12,7 +12,7 @@ import type { Team } from '../../model/team.ts';
 import { silentLogger } from '../../observe/log.ts';
 import type { Touched } from '../transaction.ts';
 import { migrate } from './migrate.ts';
-import { startWriter, Writer, type WriterOptions } from './writer.ts';
+import { createWriter, Writer, type WriterOptions } from './writer.ts';
 
 const options: WriterOptions = {
   path: '/nowhere/flowhook.db',
@@ -34,14 +34,31 @@ const threadThat = (code: string) =>
 const problem = (code: string) => (error: unknown) => error instanceof Problem && error.code === code;
 
 test('rejects when the thread cannot open the database', async () => {
-  await assert.rejects(startWriter(options), /unable to open database file/);
+  await assert.rejects(createWriter(options).start(), /unable to open database file/);
+  await assert.rejects(createWriter(options).call('teams.ensure', {}), /unable to open database file/);
+});
+
+test('the first call starts the thread, and a writer without calls never starts it', async () => {
+  let started = 0;
+  const open = () => {
+    started += 1;
+    return threadThat(`parentPort.close()`);
+  };
+  await new Writer(open, options).close();
+  assert.equal(started, 0);
+  const writer = new Writer(open, options);
+  const calls = [writer.call('teams.ensure', {}), writer.call('teams.ensure', {})];
+  for (const call of calls) await assert.rejects(call, problem('database_unavailable'));
+  assert.equal(started, 1);
+  await writer.close();
 });
 
 test('rejects calls while too many wait, and accepts calls again afterwards', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'flowhook-writer-'));
   const path = join(directory, 'flowhook.db');
   migrate({ path, log: silentLogger, now: 1 });
-  const writer = await startWriter({ ...options, path, maxWaiting: 10 });
+  const writer = createWriter({ ...options, path, maxWaiting: 10 });
+  await writer.start();
   const ensure = (n: number) => writer.call('teams.ensure', { slug: `team-${n}` });
   const results = await Promise.allSettled(Array.from({ length: 15 }, (_, n) => ensure(n)));
   assert.equal(results.filter((result) => result.status === 'fulfilled').length, 10);
@@ -109,10 +126,12 @@ test('restarts a thread that dies until it works, and notifies the watchers', as
     () => new Worker(real, { workerData: { path: '/nowhere/flowhook.db', synchronous: 'OFF' } }),
     () => new Worker(real, { workerData: { path, synchronous: 'OFF' } }),
   ];
-  const notified = Promise.withResolvers<Touched>();
+  let notified = Promise.withResolvers<Touched>();
   const open = () => (threads.shift() as () => Worker)();
-  const writer = new Writer(open, { ...options, restartMs: 1, onTouched: notified.resolve });
+  const onTouched = (touched: Touched) => notified.resolve(touched);
+  const writer = new Writer(open, { ...options, restartMs: 1, onTouched });
   await writer.start();
+  notified = Promise.withResolvers();
   await assert.rejects(writer.call('teams.ensure', { slug: 'a' }), problem('database_unavailable'));
   assert.deepEqual(await notified.promise, {
     keys: true,

@@ -53,13 +53,11 @@ export interface WriterOptions extends WriterData {
   restartMs?: number;
 }
 
-/** Starts the thread. Resolves when the thread can write, and rejects if it cannot open the database. */
-export async function startWriter(options: WriterOptions): Promise<Writer> {
+/** Makes a writer whose thread starts with `start` or the first call. */
+export function createWriter(options: WriterOptions): Writer {
   const { path, synchronous, quotas } = options;
   const workerData = { path, synchronous, quotas } satisfies WriterData;
-  const writer = new Writer(() => startThread('writer-thread', { workerData }), options);
-  await writer.start();
-  return writer;
+  return new Writer(() => startThread('writer-thread', { workerData }), options);
 }
 
 export class Writer {
@@ -73,6 +71,9 @@ export class Writer {
   #trouble: DiskTrouble | undefined;
   /** The thread. Undefined while no thread can write. */
   #thread: Worker | undefined;
+  /** The start of the first thread. Undefined before the start. */
+  #starting: Promise<void> | undefined;
+  #hasStarted = false;
   #exited: Promise<void> | undefined;
   #restarting: Promise<void> | undefined;
   #copying: PromiseWithResolvers<void> | undefined;
@@ -90,10 +91,19 @@ export class Writer {
   }
 
   /**
-   * Starts the first thread. Resolves when the thread can write, and rejects if it cannot open the database. Call this
-   * once.
+   * Starts the first thread. Resolves when the thread can write, and rejects if it cannot open the database. Calling this
+   * twice is harmless. A command that only reads never calls it, because a thread takes 40 ms of processor time.
    */
-  async start(): Promise<void> {
+  start(): Promise<void> {
+    this.#starting ??= this.#startThread().then(() => {
+      this.#hasStarted = true;
+      // The thread does not notice commits that other processes made before its start.
+      this.#options.onTouched(ANYTHING);
+    });
+    return this.#starting;
+  }
+
+  async #startThread(): Promise<void> {
     const thread = this.#open();
     let cause = new Error('The writer thread has ended');
     // `once` from node:events is not used for `exit`, because it rejects if an `error` event comes first.
@@ -119,6 +129,7 @@ export class Writer {
    */
   call(name: Call['name'], input: unknown): Promise<unknown> {
     if (this.#ended !== undefined) return Promise.reject(this.#ended);
+    if (!this.#hasStarted) return this.start().then(() => this.call(name, input));
     if (this.#thread === undefined) return Promise.reject(new Problem('database_unavailable'));
     const obstacle = this.#options.obstacle?.();
     if (obstacle !== undefined) return Promise.reject(obstacle);
@@ -136,6 +147,7 @@ export class Writer {
    * time. Rejects if another process keeps writing, if the signal aborts the copy, or if the thread ends.
    */
   async copyTo(file: string, signal?: AbortSignal): Promise<void> {
+    if (this.#ended === undefined) await this.start();
     if (this.#ended !== undefined || this.#thread === undefined) throw new Problem('database_unavailable');
     if (this.#copying !== undefined) throw new Error('Another copy is being made');
     const stop = () => this.#send({ copyTo: null });
@@ -153,7 +165,8 @@ export class Writer {
 
   /** Why writes fail now. Undefined if no reason for failures is known. */
   get trouble(): Problem | undefined {
-    if (this.#ended !== undefined || this.#thread === undefined) return new Problem('database_unavailable');
+    if (this.#ended !== undefined || (this.#hasStarted && this.#thread === undefined))
+      return new Problem('database_unavailable');
     return this.#trouble === undefined ? this.#options.obstacle?.() : new Problem(this.#trouble);
   }
 
@@ -173,6 +186,7 @@ export class Writer {
   async #close(): Promise<void> {
     this.#ended = new Problem('stopping');
     this.#closed.abort();
+    await this.#starting?.catch(() => undefined);
     await this.#restarting;
     if (this.#waiting.length > 0 || this.#inFlight.length > 0) {
       await new Promise<void>((resolve) => {
@@ -266,7 +280,7 @@ export class Writer {
     while (this.#thread === undefined) {
       await pause(restartMs, undefined, { signal }).catch(() => undefined);
       if (signal.aborted) return;
-      await this.start().catch((error) => log.error({ err: error }, 'writer.not_restarted'));
+      await this.#startThread().catch((error) => log.error({ err: error }, 'writer.not_restarted'));
     }
     log.warn({}, 'writer.restarted');
     // Watchers are notified, because batches in flight may have been committed before the thread died.
