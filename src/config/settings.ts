@@ -113,8 +113,8 @@ const TABLE = {
     bootstrapKey: secret(
       bootstrapKey,
       'none',
-      'API key of at least 16 characters. If the key does not exist, the service creates it at its start, ' +
-        'for the team default and with all scopes.',
+      'API key of at least 16 characters. If the key does not exist, the service creates it at startup, for ' +
+        'the team default and with all scopes.',
     ),
     encryptionKey: secret(
       encryptionKey,

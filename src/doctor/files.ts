@@ -28,7 +28,7 @@ export const dataDirectory: Check = ofSettings('files', 'data-directory', async 
   } catch {
     return error({
       what: `This user cannot read and write ${path}`,
-      why: 'The service exits at its start if this user runs it',
+      why: 'The service exits at startup if this user runs it',
       fix: `chown the directory to the service user, and chmod 700 ${path}`,
     });
   }
@@ -148,7 +148,7 @@ export const runAs: Check = ofSettings('files', 'run-as', async (settings) => {
   } catch (cause) {
     return error({
       what: (cause as Error).message,
-      why: 'The service exits at its start if this user runs it',
+      why: 'The service exits at startup if this user runs it',
       fix: 'Correct FLOWHOOK_RUN_AS or the permissions, or run doctor as root',
     });
   }

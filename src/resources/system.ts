@@ -102,7 +102,7 @@ export const systemResource = named(
         value: '8080',
         origin: 'default',
         from: null,
-        sentence: 'The port to listen on; 0 takes any free one.',
+        sentence: 'Port to listen on. 0 picks any free port.',
       },
     ],
   },

@@ -223,7 +223,7 @@ export function planWords({
 }: Pick<ReplayPlan, 'count' | 'states' | 'byState' | 'isComplete'>): string {
   const least = isComplete ? '' : 'at least ';
   if (count > 0) {
-    return `It would send ${least}${countWords(count, 'event')}: ${statesWords(states, byState)}`;
+    return `The replay would send ${least}${countWords(count, 'event')}: ${statesWords(states, byState)}`;
   }
   const others = DELIVERY_STATES.filter((state) => !states.includes(state) && byState[state] > 0);
   const nothing = `There is nothing to send: no delivery of this period is ${states.join(' or ')}`;

@@ -382,7 +382,7 @@ test('replaying a waiting delivery sends it now, and a replay shows its results'
   const since = new Date(0).toISOString();
   const failed = [await testEvent(id), await testEvent(id)];
   const trial = (await post(`${WEBHOOKS}/${id}/replay`, { since, dryRun: true })).body as Json;
-  assert.match(String(trial.message), /^It would send 2 events: 2 waiting/);
+  assert.match(String(trial.message), /^The replay would send 2 events: 2 waiting/);
   const begun = await post(`${WEBHOOKS}/${id}/replay`, { since });
   const where = begun.headers.get('location') ?? '';
   const done = await bodyUntil(where, 'the attempts', ({ state, made, outcome }) => {
@@ -432,7 +432,7 @@ test('replays one delivery, several, or all of a period, with the same event IDs
   const since = String(first.createdAt);
   const trial = await post(`${WEBHOOKS}/${id}/replay`, { since, states: ['delivered'], dryRun: true });
   const { plan, message } = trial.body as { plan: Json; message: string };
-  assert.equal(message, 'It would send 2 events: 2 delivered');
+  assert.equal(message, 'The replay would send 2 events: 2 delivered');
   assert.deepEqual(plan.byState, { waiting: 0, delivered: 2, dead: 0, canceled: 0 });
   const none = await post(`${WEBHOOKS}/${id}/replay`, { since, dryRun: true });
   assert.equal(

@@ -142,7 +142,10 @@ test('deliveries are tested, shown and replayed on the server', async (t) => {
   assert.match(await ask('replay', delivery?.id ?? '', '--wait'), /^Delivered/);
   const replay = ['replay', id, '--since', '2020-01-01T00:00Z', '--state', 'delivered', '--wait'];
   assert.match(await ask(...replay, '--yes'), / done: (\d) events? sent again: \1 arrived/);
-  assert.match(await ask(...replay.slice(0, -1), '--dry-run'), /^It would send \d events?: \d delivered/);
+  assert.match(
+    await ask(...replay.slice(0, -1), '--dry-run'),
+    /^The replay would send \d events?: \d delivered/,
+  );
   assert.equal((await flowhook(['webhooks', 'test', 'https://example.com/no'], there())).code, 3);
   await ask('unsubscribe', url, '--yes');
 });

@@ -118,7 +118,7 @@ test('a replay after an outage asks with a count, sends waiting events once, and
   await run('test', id, '--wait');
   const replay = ['replay', id, '--since', '2026-01-01T00:00Z'];
   const counted = await run(...replay, '--dry-run');
-  assert.match(counted.stdout, /^It would send 2 events: 2 waiting \(created from 2026-01-01T00:00/);
+  assert.match(counted.stdout, /^The replay would send 2 events: 2 waiting \(created from 2026-01-01T00:00/);
   const asked = await run(...replay, '--wait');
   assert.match(
     asked.stderr,

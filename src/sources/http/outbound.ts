@@ -89,7 +89,9 @@ function publicOnly(policy: AddressPolicy): AddressPolicy {
       if (verdict.allowed || !policy.verdict(address).allowed) return policy.verdict(address);
       return {
         allowed: false,
-        why: `${address} is not a public address: only hosts in \`source.url\` may have one, not targets of redirects and links`,
+        why:
+          `${address} is not a public address. Redirects and links may lead only to public addresses; only ` +
+          `hosts in \`source.url\` may be private`,
       };
     },
   };

@@ -151,7 +151,7 @@ function Trouble({ webhook }: { webhook: WebhookDetail }) {
       ) : (
         <NextAttempt at={breaker.nextAttemptAt} />
       )}{' '}
-      Waiting deliveries follow after the first success. Use “Replay” to resend those that were given up.
+      Waiting deliveries are sent after the first success. Use “Replay” to resend those that were given up.
     </Alert>
   );
 }
@@ -266,7 +266,8 @@ function PauseForm({ webhookId, onClose }: { webhookId: string; onClose: () => v
   return (
     <ActionForm action={pause} verb="Pause" onBack={onClose}>
       <Text size="sm">
-        Deliveries wait while the webhook is paused, for about four days, and are sent when you resume it.
+        While the webhook is paused, its deliveries wait for up to about four days. They are sent when you
+        resume it.
       </Text>
       <TextInput
         label="Reason"
