@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { promisify } from 'node:util';
+import { readConfig } from '../../src/config/config.ts';
 import {
   environmentOf,
   objectNamed,
@@ -35,7 +36,8 @@ const WORKFLOWS = {
 const PEER = { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'ingress-nginx' } } };
 const OPTIONAL = {
   image: { repository: 'registry.example.com/flowhook', tag: '0.1.0-3' },
-  settings: { trustProxy: '10.0.0.0/8', dashboard: false, keepJobs: 1_000_000 },
+  database: { secretName: 'pg-app', secretKey: 'uri' },
+  settings: { trustProxy: '10.0.0.0/8', dashboard: false, drainSeconds: 120, keepJobs: 1_000_000 },
   env: [
     {
       name: 'FLOWHOOK_SECRET__DEFAULT__TOKEN',
@@ -110,20 +112,26 @@ test('a mistake in the values is refused with its place', { skip }, async () => 
 
 test('values become environment variables as the service reads them', { skip }, async () => {
   const objects = objectsOf(await render(tools, OPTIONAL));
-  const secrets = { flowhook: { 'database-url': 'd', 'encryption-key': 'e' }, tokens: { token: 't' } };
-  assert.deepEqual(environmentOf(objectNamed(objects, 'Deployment', 'flowhook-worker'), secrets), {
+  const url = 'postgres://flowhook@pg/flowhook';
+  const key = 'ab'.repeat(32);
+  const secrets = { flowhook: { 'encryption-key': key }, 'pg-app': { uri: url }, tokens: { token: 't' } };
+  const worker = objectNamed(objects, 'Deployment', 'flowhook-worker');
+  const environment = environmentOf(worker, secrets);
+  assert.deepEqual(environment, {
     FLOWHOOK_DATA: '/data/flowhook',
     FLOWHOOK_ROLE: 'worker',
-    FLOWHOOK_DATABASE: 'd',
-    FLOWHOOK_ENCRYPTION_KEY: 'e',
+    FLOWHOOK_DATABASE: url,
+    FLOWHOOK_ENCRYPTION_KEY: key,
     FLOWHOOK_PUBLIC_URL: 'https://flowhook.example.com',
     FLOWHOOK_DASHBOARD: 'off',
     FLOWHOOK_DRAIN_DELAY_SECONDS: '5',
-    FLOWHOOK_DRAIN_SECONDS: '25',
+    FLOWHOOK_DRAIN_SECONDS: '120',
     FLOWHOOK_KEEP_JOBS: '1000000',
     FLOWHOOK_TRUST_PROXY: '10.0.0.0/8',
     FLOWHOOK_SECRET__DEFAULT__TOKEN: 't',
   });
+  const { drainSeconds } = readConfig({}, environment);
+  assert.equal(worker.spec.template.spec.terminationGracePeriodSeconds, drainSeconds + 15);
 });
 
 test('a job queued at the api runs on the worker, and the sender delivers its webhook', {
@@ -143,9 +151,11 @@ test('a job queued at the api runs on the worker, and the sender delivers its we
   const node = (role: string) =>
     startPod(t, objectNamed(objects, 'Deployment', `flowhook-${role}`), objects, secrets);
 
-  const api = await node('api');
-  await runPod(t, objectNamed(objects, 'Job', 'flowhook-migrate'), objects, secrets);
-  await runPod(t, objectNamed(objects, 'Job', 'flowhook-apply'), objects, secrets);
+  const job = (name: string) => runPod(t, objectNamed(objects, 'Job', `flowhook-${name}`), objects, secrets);
+
+  // Helm does not wait for the pods before it starts the Job, so both create the tables.
+  const [api] = await Promise.all([node('api'), job('apply')]);
+  await job('migrate');
   const receiver = await startReceiver();
   t.after(() => receiver.stop());
   const call = async (method: string, path: string, body?: object) => {

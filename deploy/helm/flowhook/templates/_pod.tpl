@@ -111,7 +111,7 @@ containers:
       httpGet: { path: /readyz, port: http }
       periodSeconds: 5
       timeoutSeconds: 5
-      failureThreshold: 1
+      failureThreshold: 2
     {{- end }}
     {{- with (index $values .role).resources }}
     resources:
