@@ -27,6 +27,7 @@ import { cut, notesOf, releasesIn, unreleasedIn } from './changelog.ts';
 import { billOf } from './sbom.ts';
 import { differences, PACKAGES, setVersion, versionOf } from './versions.ts';
 
+/** Tests use a copy of the files. */
 const ROOT = process.env.RELEASE_ROOT ?? join(import.meta.dirname, '..');
 const CHANGELOG = join(ROOT, 'CHANGELOG.md');
 const SUMS = 'SHA256SUMS';
