@@ -2,12 +2,16 @@
 // Plain JavaScript, no static import and no top-level await, so that an old Node can print the message below.
 const [major] = process.versions.node.split('.');
 if (Number(major) < 26) {
-  process.stderr.write(
-    `flowhook requires Node 26 or later, found ${process.versions.node}.\n` +
-      'Install it from https://nodejs.org, or with `npm install node@26` next to this package. In a clone of the ' +
-      'repository, `npm ci` installs it, and `npm start` uses it.\n',
+  Promise.all([import('./other-node.js'), import('node:url')]).then(
+    ([{ runWithOtherNode }, { fileURLToPath }]) => {
+      if (runWithOtherNode(fileURLToPath(import.meta.url))) return;
+      process.stderr.write(
+        `flowhook requires Node 26 or later, found ${process.versions.node}. Install it from https://nodejs.org, or ` +
+          'let npm install it with flowhook: run `npm install` again, without --omit=optional.\n',
+      );
+      process.exitCode = 1;
+    },
   );
-  process.exitCode = 1;
 } else {
   Promise.all([import('./compile-cache.js'), import('node:fs')]).then(
     ([{ openCompileCache }, { existsSync }]) => {

@@ -9,6 +9,7 @@ import { promisify } from 'node:util';
 import { installPackage } from '../support/cli/installation.ts';
 import { tryInstalledService } from '../support/cli/installed-service.ts';
 import { terminal } from '../support/cli/newcomer.ts';
+import { emptyDirectory } from '../support/package/packed.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 const run = promisify(execFile);
@@ -24,7 +25,7 @@ const MAX_UNPACKED_BYTES = 8_000_000;
 /** The files that may be in the package. */
 const ALLOWED = [
   /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|compose\.yaml)$/,
-  /^bin\/(flowhook|compile-cache)\.js$/,
+  /^bin\/(flowhook|compile-cache|other-node)\.js$/,
   /^dist\/([\w-]+\.js|LICENSES\.txt)$/,
   /^src\/store\/migrations\/\d{4}_\w+\.sql$/,
   /^src\/sources\/context\.d\.ts$/,
@@ -102,6 +103,41 @@ for (const [what, line] of Object.entries({
     assert.match(stdout + stderr, /flowhook has stopped/);
   });
 }
+
+test("a global installation runs on the machine's own Node, and SIGTERM stops it", async (t) => {
+  // Not below the first installation, whose Node would be found.
+  const prefix = emptyDirectory();
+  // With another prefix, npm would not read the settings of the machine.
+  const { stdout: settings } = await run('npm', ['config', 'get', 'globalconfig'], { env: newcomer });
+  const options = ['--global', '--prefix', prefix, '--globalconfig', settings.trim()];
+  await run('npm', ['install', ...options, `./${installation.tarball}`], { cwd: directory, env: newcomer });
+  const program = join(prefix, 'bin', 'flowhook');
+  const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'));
+  const { stdout } = await run(program, ['--version'], { env: newcomer });
+  assert.equal(stdout.trim(), version);
+  const usage = await run(program, ['nonsense'], { env: newcomer }).catch((error) => error);
+  assert.equal(usage.code, 2, 'the exit code is that of the program');
+
+  const environment = { ...newcomer, FLOWHOOK_PORT: '0', FLOWHOOK_DATA: join(directory, 'of-global') };
+  const server = terminal(t, `exec '${program}' serve`, { directory, environment });
+  await server.says(/^flowhook listening on http/m, 'stdout');
+  server.process.kill('SIGTERM');
+  const ended = await server.ended;
+  assert.equal(ended.code, 0, ended.stderr);
+  assert.match(ended.stdout + ended.stderr, /flowhook has stopped/);
+});
+
+test('without optional packages, an old Node says where to get Node 26', async (t) => {
+  const { stdout: own } = await run('node', ['--version'], { env: newcomer });
+  if (Number.parseInt(own.slice(1), 10) >= 26) return t.skip(`the Node of this machine is ${own}`);
+  const alone = emptyDirectory();
+  const tarball = join(directory, installation.tarball);
+  await run('npm', ['install', '--omit=optional', tarball], { cwd: alone, env: newcomer });
+  const program = join(alone, 'node_modules', '.bin', 'flowhook');
+  const { code, stderr } = await run(program, ['--version'], { env: newcomer }).catch((error) => error);
+  assert.equal(code, 1);
+  assert.match(stderr, /^flowhook requires Node 26 or later, found \d.*--omit=optional\.\n$/);
+});
 
 test('the types of flowhook/workflow check modules', async () => {
   const check = (name: string) =>
