@@ -151,15 +151,25 @@ function range(kind: RangeKind, name: string, cidrs: string[]): Range[] {
   return cidrs.map((cidr) => ({ kind, name, cidr }));
 }
 
-const NETWORKS = RANGES.map((found) => ({ found, network: toNetwork(found.cidr) as Network }));
-const GLOBAL_IPV6 = toNetwork('2000::/3') as Network;
+let parsed: { special: { found: Range; network: Network }[]; globalIpv6: Network } | undefined;
+
+/** Parses the ranges when the first address is checked, because that takes 6 ms and most commands check none. */
+function parsedRanges(): NonNullable<typeof parsed> {
+  parsed ??= {
+    special: RANGES.map((found) => ({ found, network: toNetwork(found.cidr) as Network })),
+    globalIpv6: toNetwork('2000::/3') as Network,
+  };
+  return parsed;
+}
+
 const NOT_GLOBAL: Range = { kind: 'special', name: 'not a global IPv6 address', cidr: 'outside 2000::/3' };
 
 /** Returns the special range that contains a valid address. Undefined for a public address. */
 export function rangeOf(address: string): Range | undefined {
-  const special = NETWORKS.find(({ network }) => network.contains(address));
-  if (special !== undefined) return special.found;
-  return isIP(address) === 6 && !GLOBAL_IPV6.contains(address) ? NOT_GLOBAL : undefined;
+  const { special, globalIpv6 } = parsedRanges();
+  const match = special.find(({ network }) => network.contains(address));
+  if (match !== undefined) return match.found;
+  return isIP(address) === 6 && !globalIpv6.contains(address) ? NOT_GLOBAL : undefined;
 }
 
 /** Parses an address or a CIDR. Returns undefined if the text is neither. */

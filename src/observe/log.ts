@@ -1,7 +1,8 @@
 /** The logger: JSON lines, or readable lines for a terminal. `wide-lines.ts` writes one line per unit of work. */
+import { createRequire } from 'node:module';
 import { Writable } from 'node:stream';
 import { styleText } from 'node:util';
-import { pino } from 'pino';
+import type * as Pino from 'pino';
 import { redactFields } from './redact.ts';
 
 /** A logger with one method per level. Messages are named `noun.verb`. Fields have the same names as in the API. */
@@ -19,12 +20,33 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
 /** Maximum number of characters that are buffered while standard error is blocked. Further lines are dropped. */
 const MAX_WAITING = 1 << 20;
 
+const require = createRequire(import.meta.url);
+
 /**
  * Makes a logger that writes to standard error, because standard output is reserved for the results of commands.
- * `redact.ts` removes secrets and personal data from every line.
+ * `redact.ts` removes secrets and personal data from every line. pino is loaded with the first line, because most commands
+ * log nothing.
  */
 export function createLogger(options: { level: LogLevel; pretty: boolean }): Logger {
-  const settings: pino.LoggerOptions = {
+  return opened(() => open(options));
+}
+
+/** Returns a logger that is made when it is first used. */
+function opened(make: () => Logger): Logger {
+  let made: Logger | undefined;
+  const logger = () => (made ??= make());
+  return {
+    debug: (fields, message) => logger().debug(fields, message),
+    info: (fields, message) => logger().info(fields, message),
+    warn: (fields, message) => logger().warn(fields, message),
+    error: (fields, message) => logger().error(fields, message),
+    child: (fields) => opened(() => logger().child(fields)),
+  };
+}
+
+function open(options: { level: LogLevel; pretty: boolean }): Logger {
+  const { pino } = require('pino') as typeof Pino;
+  const settings: Pino.LoggerOptions = {
     level: options.level,
     base: null,
     timestamp: pino.stdTimeFunctions.isoTime,
@@ -38,7 +60,13 @@ export function createLogger(options: { level: LogLevel; pretty: boolean }): Log
 }
 
 /** Writes nothing. */
-export const silentLogger: Logger = pino({ level: 'silent' });
+export const silentLogger: Logger = {
+  debug() {},
+  info() {},
+  warn() {},
+  error() {},
+  child: () => silentLogger,
+};
 
 const COLORS = { debug: 'gray', info: 'cyan', warn: 'yellow', error: 'red' } as const;
 

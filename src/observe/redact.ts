@@ -1,5 +1,8 @@
 /** Redacts log fields and trace attributes: keys, secrets, passwords, query strings of URLs, email addresses. */
-import { pino } from 'pino';
+import { createRequire } from 'node:module';
+import type * as Pino from 'pino';
+
+const require = createRequire(import.meta.url);
 
 const HIDDEN = '***';
 /** Maximum length of a text. */
@@ -84,7 +87,8 @@ function redactValue(value: unknown, walk: Walk): unknown {
   try {
     if (value instanceof Error) {
       walk.isInError = true;
-      return redactObject(pino.stdSerializers.err(value), walk);
+      const { stdSerializers } = require('pino') as typeof Pino;
+      return redactObject(stdSerializers.err(value), walk);
     }
     if (Array.isArray(value)) return redactList(value, walk);
     if (ArrayBuffer.isView(value)) return `${value.byteLength} bytes`;
