@@ -25,10 +25,10 @@ export interface HarnessInput {
   allowNetworks: string;
 }
 
-await run(JSON.parse(readFileSync(0, 'utf8')) as HarnessInput);
-process.exit(0);
+run();
 
-async function run(input: HarnessInput): Promise<void> {
+async function run(): Promise<void> {
+  const input = JSON.parse(readFileSync(0, 'utf8')) as HarnessInput;
   process.on('SIGTERM', () => process.exit(143));
   const progress = createProgress();
   const writer = createWriter();
@@ -57,4 +57,5 @@ async function run(input: HarnessInput): Promise<void> {
   await writer.flush();
   progress.flush();
   writeResult(result);
+  process.exit(0);
 }
