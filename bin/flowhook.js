@@ -13,13 +13,19 @@ if (Number(major) < 26) {
     },
   );
 } else {
-  Promise.all([import('./compile-cache.js'), import('node:fs')]).then(
-    ([{ openCompileCache }, { existsSync }]) => {
-      openCompileCache();
-      // An installed package runs the build, because Node does not strip types under node_modules.
-      const source = new URL('../src/main.ts', import.meta.url);
-      const program = existsSync(source) ? source : new URL('../dist/main.js', import.meta.url);
-      return import(program.href).then(({ main }) => main(process.argv));
-    },
-  );
+  import('node:fs').then(async ({ existsSync, readFileSync }) => {
+    const manifest = new URL('../package.json', import.meta.url);
+    // The version needs no other code. Inside the executable there is no such file, so the program prints the version.
+    if (/^(--version|-V)$/.test(process.argv[2]) && existsSync(manifest)) {
+      process.stdout.write(`${JSON.parse(readFileSync(manifest, 'utf8')).version}\n`);
+      return;
+    }
+    const { openCompileCache } = await import('./compile-cache.js');
+    openCompileCache();
+    // An installed package runs the build, because Node does not strip types under node_modules.
+    const source = new URL('../src/main.ts', import.meta.url);
+    const program = existsSync(source) ? source : new URL('../dist/main.js', import.meta.url);
+    const { main } = await import(program.href);
+    await main(process.argv);
+  });
 }
