@@ -17,6 +17,7 @@ if (Number(major) < 26) {
     const manifest = new URL('../package.json', import.meta.url);
     // The version needs no other code. Inside the executable there is no such file, so the program prints the version.
     if (/^(--version|-V)$/.test(process.argv[2]) && existsSync(manifest)) {
+      process.stdout.on('error', () => {});
       process.stdout.write(`${JSON.parse(readFileSync(manifest, 'utf8')).version}\n`);
       return;
     }

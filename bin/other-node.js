@@ -15,22 +15,29 @@ export function runWithOtherNode(program) {
   const args = [program, ...process.argv.slice(2)];
   // Node 22.15 and later can replace the process, except on Windows.
   if (process.execve !== undefined && process.platform !== 'win32') {
-    process.execve(node, [node, ...args], process.env);
+    try {
+      process.execve(node, [node, ...args], process.env);
+    } catch (error) {
+      fail(node, error);
+      return true;
+    }
   }
   const child = spawn(node, args, { stdio: 'inherit' });
   // Ctrl-C in a terminal reaches both processes, so the service receives SIGINT twice. It ignores the second one.
   const forwards = new Map(FORWARDED.map((signal) => [signal, () => child.kill(signal)]));
   for (const [signal, forward] of forwards) process.on(signal, forward);
-  child.once('error', (error) => {
-    process.stderr.write(`flowhook cannot run ${node}: ${error.message}\n`);
-    process.exitCode = 1;
-  });
+  child.once('error', (error) => fail(node, error));
   child.once('exit', (code, signal) => {
     for (const [name, forward] of forwards) process.off(name, forward);
     if (signal === null) process.exitCode = code;
     else process.kill(process.pid, signal);
   });
   return true;
+}
+
+function fail(node, error) {
+  process.stderr.write(`flowhook cannot run ${node}: ${error.message}\n`);
+  process.exitCode = 1;
 }
 
 /** @returns {string | undefined} the path of the Node for this platform */

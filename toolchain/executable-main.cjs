@@ -11,7 +11,9 @@ const NAMES = new Set(getAssetKeys());
 
 registerHooks({
   resolve(specifier, context, next) {
-    const url = /^(\.\.?\/|file:)/.test(specifier) ? new URL(specifier, context.parentURL).href : '';
+    const url = /^(\.\.?\/|file:)/.test(specifier)
+      ? (URL.parse(specifier, context.parentURL)?.href ?? '')
+      : '';
     if (nameOf(url) === undefined) return next(specifier, context);
     return { url, format: 'module', shortCircuit: true };
   },

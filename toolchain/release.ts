@@ -86,7 +86,7 @@ function check(tag: string | undefined): void {
 /** Returns what speaks against releasing this commit under the tag. */
 function objections(tag: string, { version, changelog }: { version: string; changelog: string }): string[] {
   const found: string[] = [];
-  if (tag !== `v${version}`) found.push(`The tag is ${tag}, but the packages have version ${version}`);
+  if (tag !== `v${version}`) found.push(`The tag must be v${version}, found ${tag}`);
   if (unreleasedIn(changelog))
     found.push('CHANGELOG.md has changes under "Unreleased": move them into the section');
   const frozen: Record<string, string> = JSON.parse(readFileSync(DIGESTS, 'utf8'));
@@ -141,7 +141,8 @@ function publish(directory: string): void {
       console.log(`${name}@${version} is published already`);
       continue;
     }
-    const args = ['publish', join(directory, `${name}-${version}.tgz`), ...flags];
+    const tag = version.includes('-') ? ['--tag', 'next'] : [];
+    const args = ['publish', join(directory, `${name}-${version}.tgz`), ...tag, ...flags];
     execFileSync('npm', args, { env: environment, stdio: ['ignore', 'inherit', 'inherit'] });
   }
 }

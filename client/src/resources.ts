@@ -811,7 +811,7 @@ export interface WebhookPausedEventData {
   reason: string;
 }
 
-/** A webhook has been paused and receives nothing until it is resumed. Sent to the other webhooks of its workflow and to those of the whole team. */
+/** A webhook has been paused and receives nothing until it is resumed. Sent to the other webhooks of its workflow and to webhooks for all workflows of the team. */
 export interface WebhookPausedEvent {
   /** Event ID, sent as the header `webhook-id` in every attempt. */
   id: string;
@@ -874,7 +874,7 @@ export interface ErasureReport {
   /** Matches that remain: records of other people, and definitions. */
   left: ErasePersonResultFound[];
   suppressed: boolean;
-  /** Cleanup of the database files. `null` for a dry run. A single value is `null` if it is unknown: PostgreSQL does not expose its log, replicas and backups. */
+  /** Cleanup of the database files. `null` for a dry run. Fields whose value is unknown are `null`: on PostgreSQL, Flowhook cannot see the log, replicas and backups. */
   disk: ErasePersonResultDisk | null;
   /** Number of older copies of the database that may contain the person. */
   backups: number;

@@ -170,7 +170,7 @@ const DATA: Readonly<Record<EventType, { description: string; schema: JsonSchema
   webhook_paused: {
     description:
       'A webhook has been paused and receives nothing until it is resumed. Sent to the other webhooks of its workflow ' +
-      'and to those of the whole team.',
+      'and to webhooks for all workflows of the team.',
     schema: closed({ webhookId: nonEmpty(), url: nonEmpty(), pausedAt: time(), reason: nonEmpty() }).schema,
     example: {
       webhookId: exampleWebhookId,

@@ -31,7 +31,7 @@ export function splitJsonArray(maxBytes: number): Splitter {
     throw new MalformedError(
       seen.startsWith('[')
         ? 'There is text after the end of the JSON array'
-        : 'The text does not start with a JSON array: `[`',
+        : 'The text does not start with a JSON array (`[`)',
     );
   });
   return {

@@ -54,7 +54,7 @@ test('a tag that does not fit is refused with everything that is wrong', async (
     assert.equal(
       stderr,
       `client/package.json names version 0.0.9, but package.json has ${version}\n` +
-        `The tag is v9.9.9, but the packages have version ${version}\n` +
+        `The tag must be v${version}, found v9.9.9\n` +
         'CHANGELOG.md has changes under "Unreleased": move them into the section\n',
     );
     return true;

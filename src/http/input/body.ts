@@ -62,7 +62,8 @@ export async function readBody(request: IncomingMessage, most = MAX_BODY_BYTES):
 /**
  * Reads a JSON object whose fields the operation declares.
  *
- * @param needs describes the body in the error for a missing body; without `needs`, no body counts as an empty object
+ * @param needs describes the body in the error for a missing body; without `needs`, a missing body counts as an empty
+ *   object
  * @param most see `readBody`
  * @throws Problem `body_invalid`; `content_unsupported`; the errors of `refuseUnknownFields` and `readBody`
  */

@@ -27,8 +27,8 @@ export const erasePerson: Operation<KeyedCall<'erasure'>> = {
   summary: 'Erase a person',
   description:
     'Removes the records with this email address (case-insensitive) or this ID from every version of the ' +
-    'workflow, and other data about the person from the events, job logs, errors and run states of the ' +
-    'workflow, responses of receivers and requests to inspectors. Totals are adjusted and ETags change. A ' +
+    'workflow. Also removes other data about the person: from the events, job logs, errors and run states of ' +
+    'the workflow, from the responses of receivers, and from requests to inspectors. Totals are adjusted and ETags change. A ' +
     'run in progress starts over. Repeating the call is harmless.',
   parameters: [pathParameter('workflowId', 'Workflow ID')],
   requestBody: jsonBody({
@@ -49,8 +49,8 @@ export const erasePerson: Operation<KeyedCall<'erasure'>> = {
       left: counts('Matches that remain: records of other people, and definitions'),
       suppressed: boolean(),
       disk: as(
-        'Cleanup of the database files. `null` for a dry run. A single value is `null` if it is unknown: PostgreSQL ' +
-          'does not expose its log, replicas and backups',
+        'Cleanup of the database files. `null` for a dry run. Fields whose value is unknown are `null`: on PostgreSQL, ' +
+          'Flowhook cannot see the log, replicas and backups',
         nullable(
           object({
             logEmptied: nullable(boolean('`true` if the write-ahead log was emptied')),

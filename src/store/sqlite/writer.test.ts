@@ -53,6 +53,31 @@ test('the first call starts the thread, and a writer without calls never starts 
   await writer.close();
 });
 
+test('a call that is made while the thread starts is committed, even if the writer is closed meanwhile', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'flowhook-writer-'));
+  const path = join(directory, 'flowhook.db');
+  migrate({ path, log: silentLogger, now: 1 });
+  const writer = createWriter({ ...options, path });
+  const call = writer.call('teams.ensure', { slug: 'acme' });
+  const closed = writer.close();
+  assert.ok(await call);
+  await closed;
+  await assert.rejects(writer.start(), problem('stopping'));
+  await rm(directory, { recursive: true });
+});
+
+test('after a thread could not start, the next call starts another', async () => {
+  let started = 0;
+  const open = () => {
+    started += 1;
+    return new Worker(`throw new Error('no')`, { eval: true });
+  };
+  const writer = new Writer(open, options);
+  for (const _ of [1, 2]) await assert.rejects(writer.call('teams.ensure', {}));
+  assert.equal(started, 2);
+  await writer.close();
+});
+
 test('rejects calls while too many wait, and accepts calls again afterwards', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'flowhook-writer-'));
   const path = join(directory, 'flowhook.db');

@@ -95,11 +95,21 @@ export class Writer {
    * twice is harmless. A command that only reads never calls it, because a thread takes 40 ms of processor time.
    */
   start(): Promise<void> {
-    this.#starting ??= this.#startThread().then(() => {
-      this.#hasStarted = true;
-      // The thread does not notice commits that other processes made before its start.
-      this.#options.onTouched(ANYTHING);
-    });
+    if (this.#ended !== undefined) return Promise.reject(this.#ended);
+    this.#starting ??= this.#startThread().then(
+      () => {
+        this.#hasStarted = true;
+        this.#flush();
+        // The thread does not notice commits that other processes made before its start.
+        this.#options.onTouched(ANYTHING);
+      },
+      (error) => {
+        // The next call tries again.
+        this.#starting = undefined;
+        for (const call of this.#waiting.splice(0)) call.reject(error);
+        throw error;
+      },
+    );
     return this.#starting;
   }
 
@@ -129,13 +139,18 @@ export class Writer {
    */
   call(name: Call['name'], input: unknown): Promise<unknown> {
     if (this.#ended !== undefined) return Promise.reject(this.#ended);
-    if (!this.#hasStarted) return this.start().then(() => this.call(name, input));
-    if (this.#thread === undefined) return Promise.reject(new Problem('database_unavailable'));
+    if (this.#hasStarted && this.#thread === undefined)
+      return Promise.reject(new Problem('database_unavailable'));
     const obstacle = this.#options.obstacle?.();
     if (obstacle !== undefined) return Promise.reject(obstacle);
     if (this.#waiting.length >= this.#maxWaiting) return Promise.reject(new Problem('overloaded'));
     return new Promise((resolve, reject) => {
       this.#waiting.push({ name, input, at: performance.now(), resolve, reject });
+      if (!this.#hasStarted) {
+        // If the start fails, it rejects this call too.
+        this.start().catch(() => undefined);
+        return;
+      }
       if (this.#flushing || this.#inFlight.length >= MAX_IN_FLIGHT) return;
       this.#flushing = true;
       setImmediate(() => this.#flush());
