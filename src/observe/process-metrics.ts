@@ -58,8 +58,8 @@ export function processMetrics(metrics: Metrics, eventLoop: { read(): EventLoopD
 
 type Histogram = ReturnType<typeof monitorEventLoopDelay>;
 
-/** The monitor wakes the process up this often, even if the process is idle. */
-const RESOLUTION_MS = 100;
+/** A delay is underestimated by up to this much. The monitor wakes the process up this often, even if it is idle. */
+const RESOLUTION_MS = 20;
 const WINDOW_MS = 60_000;
 
 /** Event loop delay: how long due timers had to wait, in milliseconds. */

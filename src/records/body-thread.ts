@@ -6,6 +6,7 @@ import { writeSync } from 'node:fs';
 import { setPriority } from 'node:os';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { openReader } from '../store/open.ts';
+import type { StoreReader } from '../store/store.ts';
 import { type Body, bodyOf, VersionGoneError } from './read.ts';
 
 export interface BodyThreadData {
@@ -41,11 +42,10 @@ const NICENESS = 19;
 
 if (parentPort !== null) {
   if (process.platform === 'linux') setPriority(0, NICENESS);
-  serve(parentPort);
+  serve(parentPort, await openReader((workerData as BodyThreadData).databaseUrl));
 }
 
-async function serve(port: MessagePort): Promise<void> {
-  const store = await openReader((workerData as BodyThreadData).databaseUrl);
+function serve(port: MessagePort, store: StoreReader): void {
   const active = new Set<number>();
 
   port.on('message', async (message: ToBodies) => {

@@ -63,10 +63,9 @@ interface Run {
   waiting: RecordBatch | undefined;
 }
 
-if (parentPort !== null) serve(parentPort);
+if (parentPort !== null) serve(parentPort, await openReader((workerData as IngestThreadData).databaseUrl));
 
-async function serve(port: MessagePort): Promise<void> {
-  const store = await openReader((workerData as IngestThreadData).databaseUrl);
+function serve(port: MessagePort, store: StoreReader): void {
   const runs = new Map<number, Run>();
 
   port.on('message', async (message: ToIngest) => {

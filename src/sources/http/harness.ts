@@ -25,10 +25,10 @@ export interface HarnessInput {
   allowNetworks: string;
 }
 
-run();
+await run(JSON.parse(readFileSync(0, 'utf8')) as HarnessInput);
+process.exit(0);
 
-async function run(): Promise<void> {
-  const input = JSON.parse(readFileSync(0, 'utf8')) as HarnessInput;
+async function run(input: HarnessInput): Promise<void> {
   process.on('SIGTERM', () => process.exit(143));
   const progress = createProgress();
   const writer = createWriter();
@@ -57,5 +57,4 @@ async function run(): Promise<void> {
   await writer.flush();
   progress.flush();
   writeResult(result);
-  process.exit(0);
 }

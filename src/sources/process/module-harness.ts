@@ -45,31 +45,27 @@ export type SettingsLine =
   | { file: string; settings: unknown }
   | { file: string; error: string };
 
-main();
-
-async function main(): Promise<void> {
-  const input = JSON.parse(readFileSync(0, 'utf8')) as HarnessInput | SettingsInput;
-  // This variable is meant only for the harness (see `child.ts`), and not for programs that a module starts.
-  delete process.env.NODE_COMPILE_CACHE;
-  if ('files' in input) {
-    // A line is written before each import too, so that the server knows which module hangs.
-    for (const file of input.files) {
-      writeSettings({ file, starts: true });
-      writeSettings(await settingsOf(file));
-    }
-    process.exit(0);
+const input = JSON.parse(readFileSync(0, 'utf8')) as HarnessInput | SettingsInput;
+// This variable is meant only for the harness (see `child.ts`), and not for programs that a module starts.
+delete process.env.NODE_COMPILE_CACHE;
+if ('files' in input) {
+  // A line is written before each import too, so that the server knows which module hangs.
+  for (const file of input.files) {
+    writeSettings({ file, starts: true });
+    writeSettings(await settingsOf(file));
   }
-  process.on('beforeExit', () => {
-    const sentence = 'The module awaits a promise that can never settle';
-    process.stderr.write(`${sentence}\n`, () => process.exit(13));
-  });
-  process.on('uncaughtException', fail);
-  try {
-    await run(input);
-    process.exit(0);
-  } catch (error) {
-    fail(error);
-  }
+  process.exit(0);
+}
+process.on('beforeExit', () => {
+  const sentence = 'The module awaits a promise that can never settle';
+  process.stderr.write(`${sentence}\n`, () => process.exit(13));
+});
+process.on('uncaughtException', fail);
+try {
+  await run(input);
+  process.exit(0);
+} catch (error) {
+  fail(error);
 }
 
 /** Writes the error, and exits only after it is written, because the pipe may be full. */
