@@ -6,7 +6,7 @@ import { createServer, isIP } from 'node:net';
 import { createGuardedDispatcher } from '../net/dispatcher.ts';
 import { hostOf, serviceUrl } from '../net/host.ts';
 import { createResolver } from '../net/resolver.ts';
-import { Agent, request } from '../net/undici.ts';
+import { Client, request } from '../net/undici.ts';
 import { durationWords, listed } from '../std/amounts.ts';
 import { toIso } from '../std/clock.ts';
 import { maskedUrl } from '../std/printable.ts';
@@ -203,7 +203,7 @@ async function askReady(
   const url = serviceUrl({ host: anyHost[host] ?? host, port: number, isSecure: tlsCert !== undefined });
   const signal = AbortSignal.timeout(READY_MS);
   // Another check examines the certificate.
-  const dispatcher = new Agent({ connect: { rejectUnauthorized: false } });
+  const dispatcher = new Client(url, { connect: { rejectUnauthorized: false } });
   try {
     const { statusCode, headers, body } = await request(new URL(`${url}/readyz`), {
       method: 'GET',

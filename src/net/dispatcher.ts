@@ -4,8 +4,9 @@ import { isIP, type Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import type { DiagnosticsChannel, Dispatcher } from 'undici';
 import type { AddressPolicy } from './address-policy.ts';
+import { Connections } from './connections.ts';
 import type { Resolver } from './resolver.ts';
-import { Agent, buildConnector } from './undici.ts';
+import { buildConnector } from './undici.ts';
 
 /**
  * Thrown when the address policy refuses a connection. The message contains the address, the reason, and the setting
@@ -68,9 +69,9 @@ export function createGuardedDispatcher(options: {
     },
   });
 
-  return new Agent({
+  return new Connections({
+    lifeMs: CONNECTION_LIFE_MS,
     keepAliveMaxTimeout: CONNECTION_LIFE_MS,
-    clientTtl: CONNECTION_LIFE_MS,
     allowH2: false,
     connect(target, callback) {
       if (isIP(target.hostname) !== 0) {

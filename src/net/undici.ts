@@ -7,7 +7,7 @@ import type * as Undici from 'undici';
 
 const require = createRequire(import.meta.url);
 
-export const Agent = require('undici/lib/dispatcher/agent.js') as typeof Undici.Agent;
+export const Client = require('undici/lib/dispatcher/client.js') as typeof Undici.Client;
 export const Dispatcher = require('undici/lib/dispatcher/dispatcher.js') as typeof Undici.Dispatcher;
 export const buildConnector = require('undici/lib/core/connect.js') as typeof Undici.buildConnector;
 
