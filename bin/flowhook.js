@@ -2,16 +2,14 @@
 // Plain JavaScript, no static import and no top-level await, so that an old Node can print the message below.
 const [major] = process.versions.node.split('.');
 if (Number(major) < 26) {
-  Promise.all([import('./other-node.js'), import('node:url')]).then(
-    ([{ runWithOtherNode }, { fileURLToPath }]) => {
-      if (runWithOtherNode(fileURLToPath(import.meta.url))) return;
-      process.stderr.write(
-        `flowhook requires Node 26 or later, found ${process.versions.node}. Install it from https://nodejs.org, or ` +
-          'let npm install it with flowhook: run `npm install` again, without --omit=optional.\n',
-      );
-      process.exitCode = 1;
-    },
-  );
+  import('./other-node.js').then(({ runWithOtherNode }) => {
+    if (runWithOtherNode()) return;
+    process.stderr.write(
+      `flowhook requires Node 26 or later, found ${process.versions.node}. Install it from https://nodejs.org, or ` +
+        'let npm install it with flowhook: run `npm install` again, without --omit=optional.\n',
+    );
+    process.exitCode = 1;
+  });
 } else {
   import('node:fs').then(async ({ existsSync, readFileSync }) => {
     const manifest = new URL('../package.json', import.meta.url);

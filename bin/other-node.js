@@ -8,11 +8,12 @@ import { fileURLToPath } from 'node:url';
 
 const FORWARDED = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'];
 
-/** @param {string} program the path of a file @returns {boolean} whether there is such a Node */
-export function runWithOtherNode(program) {
+/** @returns {boolean} whether there is such a Node */
+export function runWithOtherNode() {
   const node = installedNode();
   if (node === undefined) return false;
-  const args = [program, ...process.argv.slice(2)];
+  // The path of the program stays as it was called, because `init` prints how to call it.
+  const args = process.argv.slice(1);
   // Node 22.15 and later can replace the process, except on Windows.
   if (process.execve !== undefined && process.platform !== 'win32') {
     try {

@@ -81,11 +81,15 @@ test('the error for a directory that cannot be written to has the next step', as
   assert.deepEqual([code, stdout], [1, '']);
   assert.match(stderr, /flowhook\.yaml cannot be written: .*Choose a directory/);
   assert.equal((await stat(join(directory, 'file'))).size, 0);
+  const inProc = await flowhook(directory, 'init', '/proc/nowhere');
+  assert.equal(inProc.code, 1);
+  assert.match(inProc.stderr, /flowhook\.yaml cannot be written: .*Choose a directory/);
 });
 
 test('the unit contains the directory, escaped for systemd', async (t) => {
   const directory = await emptyDirectory(t);
-  await flowhook(directory, 'init', 'a $& 100%');
+  const { stderr } = await flowhook(directory, 'init', 'a $& 100%');
+  assert.match(stderr, /flowhook\.service does not work here: .*cannot access \/.*\/a \$& 100%/);
   const unit = await readFile(join(directory, 'a $& 100%', 'flowhook.service'), 'utf8');
   assert.ok(unit.includes(`WorkingDirectory=${directory}/a $& 100%%\n`));
   assert.ok(unit.includes(`EnvironmentFile=-${directory}/a $& 100%%/.env\n`));

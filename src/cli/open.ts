@@ -1,12 +1,12 @@
 /** Opens the database for a command, also while a server is running on it. */
-import { accessSync, constants, mkdirSync, statSync } from 'node:fs';
+import { accessSync, constants, statSync } from 'node:fs';
 import { userInfo } from 'node:os';
-import { dirname } from 'node:path';
 import type { Config } from '../config/config.ts';
 import { localAuthor } from '../model/audit.ts';
 import { InUseError } from '../model/error.ts';
 import { serviceUrl } from '../net/host.ts';
 import { createLogger } from '../observe/log.ts';
+import { makeDirectory } from '../std/make-directory.ts';
 import { authoredBy } from '../store/audited.ts';
 import { isPostgres } from '../store/database-url.ts';
 import { explainFailure, openStore, readSchema } from '../store/open.ts';
@@ -54,20 +54,6 @@ export function prepareDataDirectory(config: Config): void {
       { cause },
     );
   }
-}
-
-/** Directories are created one at a time, because below /proc, `mkdirSync` with `recursive` never returns. */
-function makeDirectory(path: string): void {
-  if (isMissing(path)) {
-    makeDirectory(dirname(path));
-    try {
-      mkdirSync(path, { mode: 0o700 });
-    } catch (error) {
-      // Another process may have just created the directory.
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    }
-  }
-  if (!statSync(path).isDirectory()) throw new Error(`${path} is not a directory`);
 }
 
 /**

@@ -2,10 +2,11 @@
  * Finds the server for a command: from flags, or from a profile that `flowhook login` saved in a file that only the
  * user can read.
  */
-import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, isAbsolute, join } from 'node:path';
 import { urlMistake } from '../model/webhook.ts';
+import { makeDirectory } from '../std/make-directory.ts';
 import { nearest } from '../std/nearest.ts';
 import { NotFoundError, UsageError } from './exit.ts';
 import { databaseFile } from './open.ts';
@@ -103,7 +104,7 @@ export function writeProfiles(file: string | undefined, profiles: Readonly<Recor
       'Profiles are stored in the home directory, but this user has none. Set HOME or XDG_CONFIG_HOME to the absolute path of a directory',
     );
   }
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  makeDirectory(dirname(file));
   const part = `${file}.${process.pid}`;
   writeFileSync(part, `${JSON.stringify(profiles, null, 2)}\n`, { mode: 0o600 });
   // If a crash left this file behind, overwriting the file keeps its old mode, so the mode is set again.

@@ -199,7 +199,8 @@ export async function applyAtStart(
   if (!isNamed && !existsSync(directory)) {
     log.warn(
       { directory },
-      'workflows.none: put definitions into <team>/<id>.yaml in this directory, or set another directory with --workflows',
+      'workflows.none: put definitions into <team>/<id>.yaml in this directory, set another directory with --workflows, ' +
+        'or create an example with `flowhook init`',
     );
     return { created: [], changed: [], unchanged: 0, restored: [], archived: [], missing: [], mistakes: [] };
   }

@@ -1,5 +1,5 @@
 /** Opens what a node needs in every role: directories, the database, keys, a team, and observation. */
-import { mkdirSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import type { Config } from '../config/config.ts';
 import { localAuthor } from '../model/audit.ts';
 import { EVENT_TYPES } from '../model/event.ts';
@@ -13,6 +13,7 @@ import { wideLines } from '../observe/wide-lines.ts';
 import { workMetrics } from '../observe/work-metrics.ts';
 import type { Clock } from '../std/clock.ts';
 import { newId } from '../std/id.ts';
+import { makeDirectory } from '../std/make-directory.ts';
 import type { Sealer } from '../std/seal.ts';
 import type { StopOrder } from '../std/stop-order.ts';
 import { authoredBy } from '../store/audited.ts';
@@ -56,7 +57,7 @@ export async function openFoundation(
   },
 ): Promise<Foundation> {
   const { log, clock, random, publicUrl, isShared, started } = input;
-  mkdirSync(config.dataDirectory, { recursive: true, mode: 0o700 });
+  makeDirectory(config.dataDirectory);
   for (const directory of [config.dataDirectory, config.backupDirectory]) {
     const { mode = 0 } = statSync(directory, { throwIfNoEntry: false }) ?? {};
     if ((mode & 0o077) === 0) continue;

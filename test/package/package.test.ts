@@ -1,7 +1,7 @@
 /** The package works when it is installed in an empty directory: sources, webhooks, pages, commands, the contract. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { isBuiltin } from 'node:module';
 import { delimiter, join } from 'node:path';
 import { after, test } from 'node:test';
@@ -88,6 +88,11 @@ for (const [what, line] of Object.entries({
 })) {
   test(`npx runs ${what} with the machine's own npm, and Ctrl-C stops it`, async (t) => {
     const environment = { ...newcomer, FLOWHOOK_PORT: '0', FLOWHOOK_DATA: join(directory, what) };
+    // `init` prints how it was called.
+    const init = await terminal(t, line.replace(/serve$/, 'init'), { directory, environment }).ended;
+    assert.ok(init.stderr.includes(`\n  ${line} `), init.stderr);
+    await rm(join(directory, 'workflows'), { recursive: true });
+
     const npx = terminal(t, line, { directory, environment });
     let printed = '';
     npx.process.stdout?.on('data', (text) => {
@@ -115,6 +120,8 @@ test("a global installation runs on the machine's own Node, and SIGTERM stops it
   const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'));
   const { stdout } = await run(program, ['--version'], { env: newcomer });
   assert.equal(stdout.trim(), version);
+  const init = await run(program, ['init'], { cwd: emptyDirectory(), env: newcomer });
+  assert.match(init.stderr, /^ {2}flowhook serve /m);
   const usage = await run(program, ['nonsense'], { env: newcomer }).catch((error) => error);
   assert.equal(usage.code, 2, 'the exit code is that of the program');
 

@@ -1,6 +1,6 @@
 /** `flowhook teams delete`: exports the data of a team, retires the team, and deletes its rows. */
 import { existsSync } from 'node:fs';
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Config } from '../../config/config.ts';
@@ -11,6 +11,7 @@ import { openVersion, readWhole } from '../../records/read.ts';
 import { shownWebhook } from '../../resources/webhook.ts';
 import { countWords, grouped, listed } from '../../std/amounts.ts';
 import { toIso } from '../../std/clock.ts';
+import { makeDirectory } from '../../std/make-directory.ts';
 import { createLiveLine } from '../../std/progress-bar.ts';
 import { everyRow } from '../../store/page.ts';
 import type { Store } from '../../store/store.ts';
@@ -180,7 +181,7 @@ export async function exportTeam(
   const { id: teamId, slug, createdAt } = team;
   const write = async (name: string, content: string | AsyncIterable<Uint8Array>) => {
     const path = join(directory, name);
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    makeDirectory(dirname(path));
     await writeFile(path, content, { flag: 'wx', mode: 0o600 });
   };
   await write('team.json', pretty({ id: teamId, slug, createdAt: toIso(createdAt) }));

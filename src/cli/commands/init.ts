@@ -1,13 +1,15 @@
 /** `flowhook init` and `flowhook config`: creates the files of a new installation, and shows the settings. */
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { commentedSettings } from '../../config/commented-file.ts';
 import { ConfigError } from '../../config/config.ts';
 import { settingsByGroup } from '../../config/settings.ts';
 import { misspelledVariables } from '../../config/sources.ts';
+import { makeDirectory } from '../../std/make-directory.ts';
 import { isExecutable, readOwnFile } from '../../std/own-files.ts';
 import type { Command } from '../command.ts';
 import { exitCodeOf } from '../exit.ts';
+import { callFrom, inShell } from '../how-called.ts';
 import { addAllSettings, configOf, type Options } from '../options.ts';
 import { columns, print, say } from '../terminal.ts';
 
@@ -54,13 +56,13 @@ function init(where: string, options: Options): void {
     ...kept.map((file) => `kept  ${file} (already exists)`),
   ]);
   if (kept.length > 0) say('To overwrite existing files, use --force');
-  say(nextSteps(relative(process.cwd(), directory)));
+  say(nextSteps(directory));
 }
 
 /** @returns false when the file already exists; it is then kept unchanged */
 function write(file: string, content: string, force: boolean): boolean {
   try {
-    mkdirSync(dirname(file), { recursive: true });
+    makeDirectory(dirname(file), 0o777);
     if (!force && existsSync(file)) return false;
     // The flag `wx` prevents overwriting a file that was created since the check.
     writeFileSync(file, content, { flag: force ? 'w' : 'wx' });
@@ -72,22 +74,37 @@ function write(file: string, content: string, force: boolean): boolean {
 }
 
 function nextSteps(directory: string): string {
-  // The executable may have been called by a path, because it is not in PATH.
-  const isInPath = !isExecutable || process.argv[1] === 'flowhook';
-  const program = isInPath ? 'flowhook' : inShell(process.execPath);
+  const program = callFrom(directory);
+  const from = relative(process.cwd(), directory);
+  const hidden = hiddenFromUnit(directory);
   return [
     '',
     'Next steps:',
-    ...(directory === '' ? [] : [`  cd ${inShell(directory)}`]),
+    ...(from === '' ? [] : [`  cd ${inShell(from)}`]),
     `  ${program} serve                # prints the first API key and a link to the dashboard`,
     `  ${program} run hello --wait     # in a second terminal`,
     `  ${program} data get hello`,
     'The comments in flowhook.service and compose.yaml explain how to use them.',
+    ...(hidden === undefined
+      ? []
+      : [
+          `flowhook.service does not work here: the user of the service cannot access ${hidden}. ` +
+            `For systemd, run \`init\` for a directory such as /etc/flowhook${isExecutable ? ', with the executable in /usr/local/bin' : ''}.`,
+        ]),
   ].join('\n');
 }
 
-function inShell(path: string): string {
-  return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
+/** Returns the directory or the executable, if a service under systemd cannot access it. */
+function hiddenFromUnit(directory: string): string | undefined {
+  return [directory, ...(isExecutable ? [process.execPath] : [])].find((path) => {
+    // The unit has its own empty /tmp and /var/tmp.
+    if (/^\/(var\/)?tmp\//.test(path)) return true;
+    // The service runs as a user of its own, who must be able to pass every directory.
+    for (let place = path; place !== dirname(place); place = dirname(place)) {
+      if ((statSync(place).mode & 0o001) === 0) return true;
+    }
+    return false;
+  });
 }
 
 /** Returns the systemd unit, in which % must be escaped. It quotes programs as a shell does. */

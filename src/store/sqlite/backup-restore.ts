@@ -5,7 +5,6 @@ import {
   copyFileSync,
   existsSync,
   linkSync,
-  mkdirSync,
   readdirSync,
   renameSync,
   rmSync,
@@ -15,6 +14,7 @@ import { basename, dirname, join } from 'node:path';
 import { type Author, OF_INSTANCE } from '../../model/audit.ts';
 import { InUseError } from '../../model/error.ts';
 import { toIso } from '../../std/clock.ts';
+import { makeDirectory } from '../../std/make-directory.ts';
 import { type RestoredBackup, syncToDisk, type VerifiedBackup } from '../backup-files.ts';
 import { add } from '../operations/audit.ts';
 import { removeUnfinished, verifyFile } from './backup.ts';
@@ -53,7 +53,7 @@ export interface RestoreOptions {
 export async function restoreBackup(input: RestoreOptions): Promise<RestoredBackup> {
   const { file, path, force, now, author, checkKey } = input;
   const directory = dirname(path);
-  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  makeDirectory(directory);
   const ownership = takeOwnership(path);
   try {
     sweep(path);

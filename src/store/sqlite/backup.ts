@@ -6,7 +6,6 @@ import {
   closeSync,
   constants,
   existsSync,
-  mkdirSync,
   openSync,
   readSync,
   renameSync,
@@ -18,6 +17,7 @@ import {
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { toIso } from '../../std/clock.ts';
+import { makeDirectory } from '../../std/make-directory.ts';
 import {
   type BackupInput,
   type BackupManifest,
@@ -195,7 +195,7 @@ function explained(directory: string, cause: unknown): unknown {
 
 function prepare(directory: string): void {
   try {
-    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    makeDirectory(directory);
     accessSync(directory, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (cause) {
     throw new Error(

@@ -1,7 +1,8 @@
 /** Opens an SQLite database for `store/copy/`. */
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Logger } from '../../observe/log.ts';
+import { makeDirectory } from '../../std/make-directory.ts';
 import type { Tables } from '../copy/tables.ts';
 import { Database } from './database.ts';
 import { migrate } from './migrate.ts';
@@ -20,7 +21,7 @@ export async function openSqliteTables(options: {
 }): Promise<Tables> {
   const { path, log, make } = options;
   if (!make && !existsSync(path)) throw new Error(`The database ${path} does not exist`);
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  makeDirectory(dirname(path));
   const ownership = takeOwnership(path);
   let db: Database;
   try {

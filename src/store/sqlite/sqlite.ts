@@ -1,11 +1,11 @@
 /** The Store on SQLite: writes go to the writer thread, reads run synchronously on a connection of this thread. */
 
-import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { Problem } from '../../model/error.ts';
 import type { Quotas } from '../../model/quota.ts';
 import type { Logger } from '../../observe/log.ts';
 import type { Clock } from '../../std/clock.ts';
+import { makeDirectory } from '../../std/make-directory.ts';
 import { sizeOf } from '../backup-files.ts';
 import { composed } from '../composed.ts';
 import { callsOf } from '../operation.ts';
@@ -41,7 +41,7 @@ export interface SqliteOptions {
  */
 export async function openSqlite(options: SqliteOptions): Promise<Store> {
   const { path, clock, log, synchronous } = options;
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  makeDirectory(dirname(path));
   let ownership: Ownership | undefined;
   let reader: Database | undefined;
   let writer: Writer | undefined;
