@@ -21,6 +21,7 @@ import {
   skipped,
   warning,
 } from './check.ts';
+import { cannotCreate } from './files.ts';
 import { existing } from './machine.ts';
 
 /** Without --full, the search for damage ends after this time. */
@@ -219,7 +220,16 @@ export function backupAgeResult(found: {
   const { everyMs, ageMs, sinceMs } = found;
   const late = (everyMs === null ? OLD_MS : everyMs) + PATIENCE_MS;
   const what = ageMs === null ? 'There is no backup' : `The newest backup is ${durationWords(ageMs)} old`;
-  if ((ageMs ?? sinceMs) <= late) {
+  if (ageMs === null && sinceMs <= late) {
+    return everyMs === null
+      ? skipped(
+          'There is no backup',
+          'The data is new',
+          'Set FLOWHOOK_BACKUP_EVERY=24h, or run `flowhook backup create`',
+        )
+      : skipped('There is no backup', `The first is due within ${durationWords(everyMs)} of the first start`);
+  }
+  if (ageMs !== null && ageMs <= late) {
     return ok(everyMs === null ? `${what}; automatic backups are off (FLOWHOOK_BACKUP_EVERY=off)` : what);
   }
   return warning({
@@ -234,9 +244,13 @@ export function backupAgeResult(found: {
 
 export const backupPlace: Check = ofSettings('backups', 'backup-place', async (settings) => {
   if (isPostgres(settings.databaseUrl)) return skipped('Not checked', POSTGRES_TOOLS);
+  const { backupDirectory, dataDirectory, backupEveryMs } = settings;
+  if (backupEveryMs !== null && !existsSync(backupDirectory)) {
+    const problem = await cannotCreate(backupDirectory, 'FLOWHOOK_BACKUP_DIRECTORY');
+    if (problem !== undefined) return problem;
+  }
   const made = backupsOf(settings).filter(({ origin }) => origin !== 'migration');
-  if (made.length === 0 && settings.backupEveryMs === null) return ok('There are no backups yet');
-  const { backupDirectory, dataDirectory } = settings;
+  if (made.length === 0 && backupEveryMs === null) return skipped('Not checked', 'There is no backup');
   if (existsSync(join(backupDirectory, basename(keyFile(settings))))) {
     return warning({
       what: `The encryption key is stored with the backups (${backupDirectory})`,

@@ -12,6 +12,7 @@ import { mayAccess, requireRunAs } from '../sources/process/environment.ts';
 import { countWords, listed } from '../std/amounts.ts';
 import { keyFile } from '../teams/encryption-key.ts';
 import { type Check, error, ofSettings, ok, type Result, warning } from './check.ts';
+import { existing } from './machine.ts';
 
 const OPEN_TO_OTHERS = 0o077;
 /** Docker and Kubernetes mount secrets in these directories. The secrets are readable only within the container. */
@@ -20,7 +21,12 @@ const ROOT = 0;
 
 export const dataDirectory: Check = ofSettings('files', 'data-directory', async ({ dataDirectory: path }) => {
   const found = await look(path);
-  if (found === undefined) return ok(`${path} does not exist yet: the first start creates it`);
+  if (found === undefined) {
+    return (
+      (await cannotCreate(path, 'FLOWHOOK_DATA')) ??
+      ok(`${path} does not exist yet: the first start creates it`)
+    );
+  }
   if (found.failed !== undefined) return unreadable(path, found.failed);
   const { mode, uid } = found;
   try {
@@ -56,6 +62,26 @@ export const dataDirectory: Check = ofSettings('files', 'data-directory', async 
   });
 });
 
+/**
+ * Returns the problem with a directory that the service will have to create.
+ *
+ * @param setting the variable that names the directory
+ */
+export async function cannotCreate(path: string, setting: string): Promise<Result | undefined> {
+  const parent = existing(path);
+  try {
+    if (!(await stat(parent)).isDirectory()) throw new Error('not a directory');
+    await access(parent, constants.W_OK | constants.X_OK);
+    return undefined;
+  } catch (cause) {
+    return error({
+      what: `${path} does not exist, and this user cannot create it in ${parent}: ${(cause as Error).message}`,
+      why: 'A service that runs as this user cannot create it either',
+      fix: `Create it for the service user (mkdir -m 700 -p ${path}, then chown), or set ${setting} to another directory`,
+    });
+  }
+}
+
 async function filesOfOthers(directory: string, uid: number): Promise<string[]> {
   const found: string[] = [];
   for (const name of (await readdir(directory)).sort()) {
@@ -76,11 +102,13 @@ export const secretFiles: Check = ofSettings('files', 'secret-files', async (set
       .filter(([name, value]) => /^FLOWHOOK_(?!SECRET__).+_FILE$/.test(name) && value !== '')
       .map(([, path]) => resolve(path)),
   ];
+  let count = 0;
   const open: { path: string; mode: number }[] = [];
   for (const path of places) {
     const found = await look(path);
     if (found === undefined) continue;
     if (found.failed !== undefined) return unreadable(path, found.failed);
+    count += 1;
     const isMounted = CONTAINER_SECRETS.some((folder) => path.startsWith(folder));
     if (!isMounted && (found.mode & OPEN_TO_OTHERS) !== 0) open.push({ path, mode: found.mode });
   }
@@ -103,9 +131,9 @@ export const secretFiles: Check = ofSettings('files', 'secret-files', async (set
     }
   }
   return ok(
-    places.length === 0
+    count === 0
       ? 'There are no secret files'
-      : `${countWords(places.length, 'secret file')}, accessible only to the owner`,
+      : `${countWords(count, 'secret file')}, accessible only to the owner`,
   );
 });
 

@@ -101,7 +101,12 @@ test('database: warns about long response times', () => {
 
 test('backups: at most as old as the interval, or a week without a schedule', () => {
   const fresh = { everyMs: null, ageMs: null, sinceMs: DAY_MS };
-  assert.equal(statusOf(backupAgeResult(fresh)), 'ok', 'the data is new');
+  assert.equal(backupAgeResult(fresh).status, 'skipped', 'the data is new');
+  assert.equal(
+    backupAgeResult({ ...fresh, everyMs: DAY_MS }).status,
+    'skipped',
+    'the first backup is not due yet',
+  );
   assert.equal(statusOf(backupAgeResult({ ...fresh, sinceMs: 9 * DAY_MS })), 'warning');
   assert.equal(statusOf(backupAgeResult({ ...fresh, sinceMs: 9 * DAY_MS, ageMs: DAY_MS })), 'ok');
   const daily = { everyMs: DAY_MS, ageMs: DAY_MS + HOUR_MS / 2, sinceMs: 9 * DAY_MS };

@@ -12,6 +12,7 @@ import { createBackup } from '../../src/store/open.ts';
 import { Database } from '../../src/store/sqlite/database.ts';
 import { type Installation, makeInstallation } from '../support/cli/examined.ts';
 
+const isRoot = process.getuid?.() === 0;
 const PUSH = 'source: { type: push }\n';
 
 /** Asserts that a finding describes a problem, with an effect and a fix. */
@@ -24,6 +25,7 @@ function assertProblem(finding: Finding, status: Finding['status'], what: RegExp
 test('files that other users can read are warnings, with the chmod command', async (t) => {
   const { data, directory, find } = await makeInstallation(t);
   assert.equal((await find('data-directory')).status, 'ok');
+  assert.match((await find('secret-files')).what, /^1 secret file, /);
   chmodSync(data, 0o755);
   const opened = await find('data-directory');
   assertProblem(opened, 'warning', /Other users on this machine can access .* \(mode 0755\)/);
@@ -53,6 +55,25 @@ test('a file named by a _FILE variable must not be readable by other users', asy
   assertProblem(await find('secret-files', { settings }), 'warning', /bootstrap \(mode 0644\)/);
 });
 
+test('a directory that does not exist yet is created by the service, unless this user cannot create it', async (t) => {
+  const { directory, configure, find } = await makeInstallation(t);
+  const settings = configure({ FLOWHOOK_DATA: join(directory, 'new/data') });
+  assert.equal((await find('data-directory', { settings })).status, 'ok');
+  assert.equal((await find('secret-files', { settings })).what, 'There are no secret files');
+  writeFileSync(join(directory, 'new'), '');
+  assertProblem(await find('data-directory', { settings }), 'error', /not a directory/);
+  const backups = configure({
+    FLOWHOOK_BACKUP_DIRECTORY: join(directory, 'new/backups'),
+    FLOWHOOK_BACKUP_EVERY: '24h',
+  });
+  assertProblem(await find('backup-place', { settings: backups }), 'error', /new\/backups does not exist/);
+  if (!isRoot) return;
+  rmSync(join(directory, 'new'));
+  process.seteuid?.(65_534);
+  const found = await find('data-directory', { settings }).finally(() => process.seteuid?.(0));
+  assertProblem(found, 'error', /EACCES/);
+});
+
 test('a secret of a team whose name ends in _FILE is not used as a path, and not shown', async (t) => {
   const { configure, find } = await makeInstallation(t);
   // Longer than a file name may be.
@@ -61,8 +82,6 @@ test('a secret of a team whose name ends in _FILE is not used as a path, and not
   assert.equal(found.status, 'ok');
   assert.doesNotMatch(JSON.stringify(found), /hush/);
 });
-
-const isRoot = process.getuid?.() === 0;
 
 test('files of another user in the data directory are reported', {
   skip: !isRoot && 'only root gives files away',
@@ -178,7 +197,7 @@ test('backups: in the same directory as the encryption key, and on the disk of t
   const names = ['backup-age', 'backup-place'];
   assert.deepEqual(
     (await look(names)).map(({ status }) => status),
-    ['ok', 'ok'],
+    ['skipped', 'skipped'],
   );
   const directory = config.backupDirectory;
   await createBackup(config.databaseUrl, {
