@@ -1,27 +1,13 @@
 /**
- * Makes a release: `npm run release COMMAND`. CONTRIBUTING.md says in which order; `.github/workflows/release.yml` runs
- * the commands after the first when a tag is pushed.
- *
- *     cut VERSION              writes the version into all files, and the changes into a section of CHANGELOG.md
- *     check [TAG]              checks that versions, changelog and frozen migrations agree, and fit the tag
- *     pack DIRECTORY           makes the tarballs of all packages, the bill of materials and the checksums
- *     sums DIRECTORY           writes the checksums of the files in the directory again
- *     notes [VERSION]          prints the section of CHANGELOG.md
- *     publish DIRECTORY [--…]  publishes the tarballs that are not published yet, with these flags of npm
+ * Makes a release: `npm run release` lists the commands. CONTRIBUTING.md says in which order;
+ * `.github/workflows/release.yml` runs the commands after the first when a tag is pushed.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { makeDirectory } from '../src/std/make-directory.ts';
 import { DIGESTS, digests } from '../test/support/store/frozen-schemas.ts';
 import { cut, notesOf, releasesIn, unreleasedIn } from './changelog.ts';
 import { billOf } from './sbom.ts';
@@ -33,18 +19,46 @@ const CHANGELOG = join(ROOT, 'CHANGELOG.md');
 const SUMS = 'SHA256SUMS';
 
 const [command = '', operand, ...flags] = process.argv.slice(2);
-const COMMANDS: Record<string, () => void> = {
-  cut: () => cutRelease(given('VERSION')),
-  check: () => check(operand),
-  pack: () => pack(resolve(given('DIRECTORY'))),
-  sums: () => writeSums(resolve(given('DIRECTORY'))),
-  notes: () => console.log(notes(operand ?? versionOf(ROOT))),
-  publish: () => publish(resolve(given('DIRECTORY'))),
+const COMMANDS: Record<string, { takes: string; does: string; run: () => void }> = {
+  cut: {
+    takes: 'VERSION',
+    does: 'writes the version into all files, and the changes into a section of CHANGELOG.md',
+    run: () => cutRelease(given('VERSION')),
+  },
+  check: {
+    takes: '[TAG]',
+    does: 'checks that versions, changelog and frozen migrations agree, and fit the tag',
+    run: () => check(operand),
+  },
+  pack: {
+    takes: 'DIRECTORY',
+    does: 'makes the tarballs of all packages, the bill of materials and the checksums',
+    run: () => pack(resolve(given('DIRECTORY'))),
+  },
+  sums: {
+    takes: 'DIRECTORY',
+    does: 'writes the checksums of the files in the directory again',
+    run: () => writeSums(filled(given('DIRECTORY'))),
+  },
+  notes: {
+    takes: '[VERSION]',
+    does: 'prints the section of CHANGELOG.md',
+    run: () => console.log(notes(operand ?? versionOf(ROOT))),
+  },
+  publish: {
+    takes: 'DIRECTORY [--…]',
+    does: 'publishes the tarballs that are not published yet, with these flags of npm',
+    run: () => publish(filled(given('DIRECTORY'))),
+  },
 };
+const HELP = Object.entries(COMMANDS)
+  .map(([name, { takes, does }]) => `  ${`${name} ${takes}`.padEnd(24)} ${does}`)
+  .join('\n');
 try {
-  const run = COMMANDS[command];
-  if (run === undefined) fail(`There is no command "${command}", only ${Object.keys(COMMANDS).join(', ')}`);
-  run();
+  const called = COMMANDS[command];
+  if (called !== undefined) called.run();
+  else if (/^(--help|-h|)$/.test(command)) console.log(`npm run release COMMAND\n\n${HELP}`);
+  else fail(`There is no command "${command}". The commands are:\n${HELP}`);
 } catch (error) {
   console.error((error as Error).message);
   process.exitCode = 1;
@@ -56,6 +70,15 @@ function fail(sentence: string): never {
 
 function given(what: string): string {
   return operand ?? fail(`Name the ${what}: npm run release ${command} ${what}`);
+}
+
+/** The path of a directory that contains a release. */
+function filled(directory: string): string {
+  const path = resolve(directory);
+  const isFilled = statSync(path, { throwIfNoEntry: false })?.isDirectory() && readdirSync(path).length > 0;
+  return isFilled
+    ? path
+    : fail(`There is no release in ${path}: make it with \`npm run release pack ${directory}\``);
 }
 
 function cutRelease(version: string): void {
@@ -98,7 +121,7 @@ function objections(tag: string, { version, changelog }: { version: string; chan
 
 function pack(into: string): void {
   if (existsSync(into) && readdirSync(into).length > 0) fail(`${into} is not empty`);
-  mkdirSync(into, { recursive: true });
+  makeDirectory(into, 0o777);
   const npm = (cwd: string, ...args: string[]) =>
     execFileSync('npm', args, { cwd, stdio: ['ignore', 'ignore', 'inherit'] });
   for (const name of PACKAGES) {

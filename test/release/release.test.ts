@@ -46,6 +46,26 @@ test('this version can be released: versions and changelog agree', async () => {
   assert.equal(await release(['check']), `${version} can be released\n`);
 });
 
+test('without a command, and with --help, it lists its commands', async () => {
+  const help = await release([]);
+  assert.equal(await release(['--help']), help);
+  for (const name of ['cut', 'check', 'pack', 'sums', 'notes', 'publish']) {
+    assert.match(help, new RegExp(`^  ${name} .+`, 'm'));
+  }
+});
+
+test('a directory without a release is refused in a sentence', async () => {
+  for (const command of ['sums', 'publish']) {
+    await assert.rejects(release([command, '/nowhere']), ({ stderr }) => {
+      assert.match(
+        stderr,
+        /^There is no release in \/nowhere: make it with `npm run release pack \/nowhere`\n$/,
+      );
+      return true;
+    });
+  }
+});
+
 test('a tag that does not fit is refused with everything that is wrong', async (t) => {
   const root = copy(t);
   edit(root, 'client/package.json', `"version": "${version}"`, '"version": "0.0.9"');
