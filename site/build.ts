@@ -1,7 +1,7 @@
 /** Builds the guide from docs/ into a directory, `site/dist` unless `--outDir` names another: `npm run docs`. */
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { dirname, join, posix } from 'node:path';
+import { dirname, join, posix, relative } from 'node:path';
 import { parseArgs } from 'node:util';
 import { GUIDE, hashOfSources, SOURCES_MARK } from '../src/http/ui/background-build.ts';
 import { licensesOf } from '../toolchain/licenses.ts';
@@ -52,6 +52,7 @@ for (const [at, page] of [...inOrder.entries()].reverse()) {
   const surroundings = { sections, previous: inOrder[at - 1], next: inOrder[at + 1], version };
   write(page.path.replace(/\.md$/, '.html'), pageHtml(page, htmlOf(page, { isPart }), surroundings));
 }
+console.log(`${relative(process.cwd(), into)}: ${inOrder.length} pages`);
 
 /** Images and other files below docs/ that a page links to. */
 function filesOf({ path, links }: Page): string[] {

@@ -20,6 +20,7 @@ const bundle = await rolldown({
     ...Object.fromEntries(Object.entries(PROGRAMS).map(([name, file]) => [name, join(SOURCES, file)])),
   },
   platform: 'node',
+  checks: { bundlerTimings: false },
   // `pg` loads it only if it is installed.
   external: ['pg-native'],
   plugins: [
@@ -32,7 +33,7 @@ const bundle = await rolldown({
   ],
 });
 rmSync(DIST, { recursive: true, force: true });
-await bundle.write({
+const { output } = await bundle.write({
   dir: DIST,
   format: 'esm',
   chunkFileNames: '[name]-[hash].js',
@@ -40,3 +41,8 @@ await bundle.write({
   comments: false,
 });
 await bundle.close();
+const bytes = output.reduce(
+  (sum, file) => sum + Buffer.byteLength(file.type === 'chunk' ? file.code : file.source),
+  0,
+);
+console.log(`dist: ${output.length} files, ${(bytes / 1e6).toFixed(1)} MB`);

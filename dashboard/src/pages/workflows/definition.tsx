@@ -11,6 +11,7 @@ import {
 } from '../../../../client/src/flowhook-client.ts';
 import { flowhook } from '../../client.ts';
 import { ActionButton, useAction } from '../../parts/action.tsx';
+import codeStyles from '../../parts/code.module.css';
 import { JsonView, SourceText } from '../../parts/code.tsx';
 import { CommandLine } from '../../parts/copy.tsx';
 import { useFilters } from '../../parts/filters.ts';
@@ -245,9 +246,9 @@ const SIGNS = { same: ' ', added: '+', removed: '−' };
 
 function DiffView({ before, after }: { before: string; after: string }) {
   return (
-    <section className={styles.box} aria-label="Your changes">
+    <section className={codeStyles.box} aria-label="Your changes">
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard */}
-      <pre className={styles.text} tabIndex={0}>
+      <pre className={codeStyles.text} tabIndex={0}>
         {lineDiff(before, after).map(({ kind, text }, index) => {
           const line = (
             <>
