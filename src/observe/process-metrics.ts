@@ -1,6 +1,6 @@
 /** Metrics of the process: CPU, memory, files, event loop delay, exported spans. */
 import { readdir } from 'node:fs/promises';
-import { monitorEventLoopDelay } from 'node:perf_hooks';
+import type { EventLoopDelay } from './event-loop.ts';
 import type { Metrics } from './metrics.ts';
 import type { Tracing } from './tracing.ts';
 
@@ -54,65 +54,6 @@ export function processMetrics(metrics: Metrics, eventLoop: { read(): EventLoopD
       read: () => eventLoop.read()[field] / 1_000,
     });
   }
-}
-
-type Histogram = ReturnType<typeof monitorEventLoopDelay>;
-
-/** A delay is underestimated by up to this much. The monitor wakes the process up this often, even if it is idle. */
-const RESOLUTION_MS = 20;
-const WINDOW_MS = 60_000;
-
-/** Event loop delay: how long due timers had to wait, in milliseconds. */
-export interface EventLoopDelay {
-  p50Ms: number;
-  p99Ms: number;
-  maxMs: number;
-}
-
-/**
- * Measures the event loop delay continuously and reports the last full minute. During the first minute, it reports the
- * values measured so far.
- */
-export class EventLoopMonitor {
-  #histogram: Histogram | undefined;
-  #timer: NodeJS.Timeout | undefined;
-  #last: EventLoopDelay | undefined;
-
-  start(): void {
-    if (this.#histogram !== undefined) return;
-    const histogram = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
-    histogram.enable();
-    this.#histogram = histogram;
-    this.#timer = setInterval(() => {
-      this.#last = delayOf(histogram);
-      histogram.reset();
-    }, WINDOW_MS).unref();
-  }
-
-  stop(): void {
-    clearInterval(this.#timer);
-    this.#histogram?.disable();
-    this.#histogram = undefined;
-    this.#last = undefined;
-  }
-
-  read(): EventLoopDelay {
-    return (
-      this.#last ??
-      (this.#histogram === undefined ? { p50Ms: 0, p99Ms: 0, maxMs: 0 } : delayOf(this.#histogram))
-    );
-  }
-}
-
-/** The histogram contains the time between two ticks of a timer, so the interval of the timer is subtracted. */
-function delayOf(histogram: Histogram): EventLoopDelay {
-  const ms = (nanoseconds: number) =>
-    histogram.count === 0 ? 0 : Math.max(0, Math.round((nanoseconds / 1e6 - RESOLUTION_MS) * 100) / 100);
-  return {
-    p50Ms: ms(histogram.percentile(50)),
-    p99Ms: ms(histogram.percentile(99)),
-    maxMs: ms(histogram.max),
-  };
 }
 
 /** The metric is registered even without tracing, so that the reference lists it. Without tracing it has no values. */
