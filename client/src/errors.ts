@@ -70,8 +70,8 @@ export async function errorOf(response: Response): Promise<FlowhookError> {
   const { status, headers } = response;
   const text = await response.text().catch(() => '');
   const refusal: Refusal = {
-    message:
-      sentenceIn(text) ?? (status === 0 || status < 400 ? REDIRECTED : `The service returned ${status}`),
+    // Browsers hide the status of a redirect: it is 0.
+    message: sentenceIn(text) ?? (status < 400 ? REDIRECTED : `The service returned ${status}`),
     status,
     code: headers.get('x-error-code') ?? `http_${status}`,
     requestId: headers.get('x-request-id'),

@@ -17,7 +17,7 @@ import { Workflows } from './workflows.ts';
 export interface FlowhookOptions extends TransportOptions {
   /** The URL of the service, such as `https://flowhook.example.com`. */
   url: string;
-  /** An API key. Never put a key into a page that others load. */
+  /** An API key. Never put a key into a page that others load. @throws TypeError if it is given, but undefined or empty */
   key?: string | undefined;
   /** Replaces the `fetch` of the runtime. */
   fetch?: typeof fetch;

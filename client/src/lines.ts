@@ -1,5 +1,5 @@
 /** Reads a response body line by line, with backpressure. */
-import { Unavailable } from './errors.ts';
+import { TimedOut, Unavailable } from './errors.ts';
 import { timedOut } from './transport.ts';
 
 /**
@@ -37,7 +37,7 @@ export async function* linesOf(
 
 /** The error for an incomplete response. */
 export function brokenOff(cause?: unknown): unknown {
-  if (cause instanceof Error && 'code' in cause && cause.code === 'timed_out') return cause;
+  if (cause instanceof TimedOut) return cause;
   return new Unavailable({
     message: 'The response ended early. Read it again',
     status: 0,

@@ -69,6 +69,9 @@ export class Transport {
 
   constructor(options: TransportOptions) {
     this.#url = options.url.replace(/\/+$/, '');
+    // A page of the service itself has a cookie instead, and does not name a key.
+    if ('key' in options && !options.key)
+      throw new TypeError('`key` is missing: create one with `flowhook keys create`');
     this.#key = options.key;
     // `fetch` is called as a global function, because browsers refuse to call it as a method of another object.
     this.#fetch = options.fetch ?? ((input, init) => fetch(input, init));
@@ -184,11 +187,14 @@ export class Transport {
   #init({ method = 'GET', headers = {}, json, body, idempotencyKey }: Call): RequestInit {
     // This is not `Headers`, for which Node would load its whole HTTP client (45 ms), even with another `fetch`.
     const all: Record<string, string> = {};
-    if (this.#key !== undefined) all['x-api-key'] = this.#key;
-    if (this.#userAgent !== undefined) all['user-agent'] = this.#userAgent;
-    if (json !== undefined) all['content-type'] = 'application/json';
-    if (idempotencyKey !== undefined) all['idempotency-key'] = idempotencyKey;
-    for (const [name, value] of Object.entries(headers)) if (value !== undefined) all[name] = value;
+    const given = {
+      'x-api-key': this.#key,
+      'user-agent': this.#userAgent,
+      'content-type': json === undefined ? json : 'application/json',
+      'idempotency-key': idempotencyKey,
+      ...headers,
+    };
+    for (const [name, value] of Object.entries(given)) if (value !== undefined) all[name] = value;
     const sent = json === undefined ? body : JSON.stringify(json);
     return {
       method,
@@ -273,9 +279,8 @@ function userAgent(own: string | undefined): string | undefined {
 
 /** Exponential backoff with full jitter, added to `retry-after`, so that many clients do not retry at the same time. */
 function waitBefore(error: unknown, failures: number): number {
-  const asked = error instanceof FlowhookError ? error.retryAfterMs : null;
   const ceiling = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** (failures - 1));
-  return (asked ?? 0) + Math.random() * ceiling;
+  return ((error as FlowhookError).retryAfterMs ?? 0) + Math.random() * ceiling;
 }
 
 function isStream(body: Body | undefined): boolean {

@@ -288,6 +288,17 @@ test('retries after an error page of a proxy', async () => {
   assert.equal(requests.length, 2);
 });
 
+test('refuses a key that is undefined or empty, which is probably a variable that is not set', () => {
+  const url = 'https://flowhook.test';
+  for (const key of [undefined, '']) {
+    assert.throws(
+      () => new Flowhook({ url, key }),
+      /`key` is missing: create one with `flowhook keys create`/,
+    );
+  }
+  assert.ok(new Flowhook({ url }), 'a page with a session needs no key');
+});
+
 test('shows responses to `onResponse`, and calls any route', async () => {
   const seen: string[] = [];
   const fetch = async () => Response.json({ new: true }, { headers: { 'x-request-id': 'req_7' } });

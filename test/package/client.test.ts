@@ -32,10 +32,12 @@ const README = snippetsOf('client/README.md', readFileSync(join(ROOT, 'client/RE
   .filter(({ language }) => language === 'ts')
   .map(({ text }) => text);
 const [reads = '', receives = ''] = README.map((text) => stripTypeScriptTypes(text));
-const [IMPORT = ''] = /^import .*$/m.exec(reads) ?? [];
+/** A program as lines that another program can contain. */
+const withoutImport = (text: string) => text.replace(/^import .*$/m, '');
+const IMPORT = "import { Conflict, Flowhook, verifyWebhook } from 'flowhook-client';";
 const README_URL = 'http://127.0.0.1:8080';
 const README_SECRET = 'whsec_…';
-const PRINTED = ['1 zoe@example.org', '2 undefined'];
+const PRINTED = ['1 Ada', '2 Grace'];
 
 /** Uses most of the client. Of the runtime, it uses only `console`. */
 const PROGRAM = `
@@ -144,7 +146,7 @@ for (const { name, file, args, skip } of RUNTIMES) {
     const { url, key, secret, message } = await start(t);
     const lines = (await print(reads.replace(README_URL, url), key)).trim().split('\n');
     assert.deepEqual(lines, PRINTED);
-    const receiver = `${IMPORT}\n${receives.replace(README_SECRET, secret).replace('export default', 'const receiver =')}
+    const receiver = `${receives.replace(README_SECRET, secret).replace('export default', 'const receiver =')}
       const { status } = await receiver.fetch(new Request('http://127.0.0.1/', ${JSON.stringify(message)}));
       console.log(status);`;
     assert.equal(await print(receiver), '204\n');
@@ -154,7 +156,7 @@ for (const { name, file, args, skip } of RUNTIMES) {
     const given = await start(t);
     const printed = await print(`const given = ${JSON.stringify(given)};\n${PROGRAM}`);
     assert.deepEqual(JSON.parse(printed), {
-      workflows: ['inbox', 'people', 'slow'],
+      workflows: ['hello', 'inbox', 'people', 'slow'],
       job: 'finished',
       news: 'string',
       log: true,
@@ -202,8 +204,8 @@ test('the program of the README works in a page', {
 test('the programs of the README work in workerd', { skip }, async (t) => {
   const { url, key, secret, message } = await start(t);
   // Workers may not send requests before they receive one.
-  const body = reads.replace(README_URL, url).replace(IMPORT, '');
-  const worker = `${IMPORT}\n${receives.replace(README_SECRET, secret).replace('export default', 'const receiver =')}
+  const body = withoutImport(reads.replace(README_URL, url));
+  const worker = `${IMPORT}\n${withoutImport(receives).replace(README_SECRET, secret).replace('export default', 'const receiver =')}
     async function read() {
       const lines = [];
       const console = { log: (...values) => lines.push(values.map(String).join(' ')) };
@@ -227,7 +229,7 @@ for (const resolution of ['nodenext', 'bundler']) {
       const directory = emptyDirectoryIn(project);
       const environment = 'declare const process: { env: Record<string, string | undefined> };\n';
       writeFileSync(join(directory, 'reads.ts'), (types === '' ? environment : '') + README[0]);
-      writeFileSync(join(directory, 'receives.ts'), `${IMPORT}\n${README[1]}`);
+      writeFileSync(join(directory, 'receives.ts'), README[1] ?? '');
       const options = {
         ...{ target: 'es2023', lib: lib.split(','), types: types === '' ? [] : [types], noEmit: true },
         ...{ module: resolution === 'bundler' ? 'esnext' : resolution, moduleResolution: resolution },
@@ -260,6 +262,7 @@ async function start(t: TestContext, settings: Record<string, string> = {}) {
   const service = await startService({
     settings,
     workflows: {
+      'default/hello.yaml': readFileSync(join(ROOT, 'templates/hello.yaml'), 'utf8'),
       'default/inbox.yaml': 'source: { type: push }\n',
       'default/people.yaml': `source: { type: command, command: [sh, -c, 'echo one line of log >&2; echo ''{"id":1,"name":"Zoë ☂","email":"zoe@example.org"}''; echo ''{"id":2}'''] }\n`,
       'default/slow.yaml': 'source: { type: command, command: [sleep, "600"] }\n',
