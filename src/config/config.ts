@@ -194,7 +194,10 @@ function contradictions(
     ]);
   }
   if (backupEveryMs !== null && isPostgres(databaseUrl)) {
-    found.push(['backupEvery', 'off on PostgreSQL, which has its own backup tools (docs/operate/backup.md)']);
+    found.push([
+      'backupEvery',
+      'off on PostgreSQL, which has its own backup tools (/docs/guide/operate/backup.html on a running server)',
+    ]);
   }
   return found;
 }

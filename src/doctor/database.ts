@@ -196,7 +196,8 @@ const DAY_MS = 24 * 3_600_000;
 const OLD_MS = 7 * DAY_MS;
 /** Extra time for a backup that is still being made or retried. */
 const PATIENCE_MS = 3_600_000;
-const POSTGRES_TOOLS = 'PostgreSQL has its own backup tools (docs/operate/backup.md)';
+const POSTGRES_TOOLS =
+  'PostgreSQL has its own backup tools (/docs/guide/operate/backup.html on a running server)';
 
 export const backupAge: Check = ofStore('backups', 'backup-age', async (store, settings) => {
   if (isPostgres(settings.databaseUrl)) return skipped('Not checked', POSTGRES_TOOLS);

@@ -141,7 +141,7 @@ export async function readSchema(url: string): Promise<SchemaState> {
 /** The error message when a command tries to back up or restore PostgreSQL. */
 export const POSTGRES_BACKUPS =
   "Back up PostgreSQL with PostgreSQL's own tools: pg_dump, or pg_basebackup with archived write-ahead logs. " +
-  'See docs/operate/backup.md for the commands. Check a restored database with `flowhook backup verify --database postgres://…`';
+  'The commands are at /docs/guide/operate/backup.html on a running server. Check a restored database with `flowhook backup verify --database postgres://…`';
 
 /**
  * Makes a backup of an SQLite database, which may be in use. The backup contains every change acknowledged before this

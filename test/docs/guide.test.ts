@@ -1,6 +1,6 @@
 /** The guide under /docs/guide/: responses, errors, and the pages in a browser. */
 import assert from 'node:assert/strict';
-import { existsSync } from 'node:fs';
+import { existsSync, globSync, readFileSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -14,6 +14,8 @@ import { AXE, browserTest } from '../support/browser/browser.ts';
 import { builtGuide } from '../support/browser/built-pages.ts';
 import { startService } from '../support/service.ts';
 import { until } from '../support/until.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
 
 await builtGuide();
 const service = await startService();
@@ -47,6 +49,16 @@ test('/docs/guide redirects to the guide, and /docs links to it', async () => {
   const moved = await get('/docs/guide');
   assert.deepEqual([moved.status, moved.headers.get('location')], [302, '/docs/guide/']);
   assert.match(await (await get('/docs')).text(), /<a href="\/docs\/guide\/">/);
+});
+
+test('messages name pages by their address in the guide, because the package has no other documentation', async () => {
+  const files = globSync(['src/**/*.ts', 'templates/*', 'compose.yaml'], { cwd: ROOT });
+  const texts = files
+    .filter((file) => !file.endsWith('.test.ts'))
+    .map((file) => readFileSync(join(ROOT, file), 'utf8'));
+  const named = texts.flatMap((text) => text.match(/(?<![\w/.])\/?docs\/[\w/-]+\.(md|html)\b/g) ?? []);
+  assert.ok(named.length > 2);
+  for (const path of new Set(named)) assert.equal((await get(path)).status, 200, path);
 });
 
 test('an unknown path returns a page to browsers and JSON to programs', async () => {

@@ -176,7 +176,7 @@ const HEADERS = {
     schema: { type: 'string' },
   },
   'x-error-code': {
-    description: 'Error code for programs. docs/reference/errors.md lists all codes',
+    description: 'Error code for programs. The page "Errors" of the guide lists all codes',
     schema: { type: 'string' },
   },
 };

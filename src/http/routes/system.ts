@@ -115,7 +115,7 @@ export const readMetrics: Operation<
   description:
     'Returns the metrics of this node in the Prometheus text format 0.0.4. Requires a key with the scope `operator`, in ' +
     '`x-api-key` or as `authorization: Bearer`, or a client address in `FLOWHOOK_METRICS_ALLOW` and a `Host` that ' +
-    'is an IP address, a local name or `FLOWHOOK_PUBLIC_URL`. docs/reference/metrics.md lists all metrics.',
+    'is an IP address, a local name or `FLOWHOOK_PUBLIC_URL`. The page "Metrics" of the guide lists all metrics.',
   weight: 'light',
   answer: {
     description: 'Metrics, one per line',
