@@ -18,6 +18,7 @@ interface Job {
   needs?: string | string[];
   permissions?: Record<string, string>;
   'timeout-minutes'?: number;
+  environment?: string;
   steps?: Step[];
 }
 
@@ -79,12 +80,13 @@ test('only .ci/run lists the checks, for a change and for a release', () => {
   assert.equal(RELEASE?.jobs.check?.uses, './.github/workflows/check.yml');
 });
 
-test('nothing is published before all checks have passed', () => {
+test('nothing is published before all checks have passed and the owners have approved it', () => {
   const jobs = RELEASE?.jobs ?? {};
   const needed = (name: string): string[] =>
     [jobs[name]?.needs ?? []].flat().flatMap((one) => [one, ...needed(one)]);
+  assert.equal(jobs.approve?.environment, 'release');
   for (const [name, { permissions }] of Object.entries(jobs)) {
     if (!Object.values(permissions ?? {}).includes('write')) continue;
-    for (const before of ['check', 'pack', 'executable']) assert.ok(needed(name).includes(before), name);
+    for (const before of ['check', 'pack', 'executable', 'approve']) assert.ok(needed(name).includes(before), name);
   }
 });
