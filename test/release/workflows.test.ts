@@ -87,6 +87,7 @@ test('nothing is published before all checks have passed and the owners have app
   assert.equal(jobs.approve?.environment, 'release');
   for (const [name, { permissions }] of Object.entries(jobs)) {
     if (!Object.values(permissions ?? {}).includes('write')) continue;
-    for (const before of ['check', 'pack', 'executable', 'approve']) assert.ok(needed(name).includes(before), name);
+    for (const before of ['check', 'pack', 'executable', 'approve'])
+      assert.ok(needed(name).includes(before), name);
   }
 });

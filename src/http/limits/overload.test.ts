@@ -70,6 +70,30 @@ test('a request that only waits does not count as work', () => {
   assert.deepEqual([inFlight.working, inFlight.size], [0, 1]);
 });
 
+test('the first request after a rest looks at the load again', (t) => {
+  let used = 0;
+  let waitMs = 1_000;
+  const inFlight = new InFlight({ waitMs: () => waitMs, log: silentLogger, usedMemory: () => used });
+  t.after(() => inFlight.stop());
+  const [first, second] = answers(2) as [ServerResponse, ServerResponse];
+  inFlight.look();
+  inFlight.start();
+  inFlight.add(first, 'brief', 'a');
+  assert.equal(
+    inFlight.state.limit,
+    INITIAL_LIMIT,
+    'a wait before the rest and one after it are not in a row',
+  );
+  inFlight.look();
+  assert.ok(inFlight.state.limit < INITIAL_LIMIT);
+
+  inFlight.stop();
+  [used, waitMs] = [0.95, 0];
+  inFlight.start();
+  inFlight.add(second, 'brief', 'a');
+  assert.ok(inFlight.state.isShortOfMemory);
+});
+
 test('continues if the memory size cannot be read, for example because too many files are open', (t) => {
   t.mock.method(process.memoryUsage, 'rss', () => {
     throw new Error('EMFILE: too many open files');

@@ -111,8 +111,11 @@ export class InFlight {
   /** Calls `look` regularly while there are requests: an idle node does not wake up for it. */
   #resumeLooks(): void {
     if (!this.#isRunning) return;
-    this.#dueAt = performance.now() + LOOK_MS;
+    // What the last look found may be hours old.
+    this.#dueAt = performance.now();
     this.#looks = 0;
+    this.#late = 0;
+    this.look();
     this.#timer = setInterval(() => {
       this.look();
       if (this.#isAtRest) this.#pauseLooks();
