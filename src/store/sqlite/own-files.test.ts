@@ -110,7 +110,9 @@ test('a failed opening ends its writer thread', async (t) => {
   process.on('worker', note);
   t.after(() => void process.off('worker', note));
   // The check of the files fails, and so does logging this failure.
-  t.mock.method(fs, 'statSync', () => {
+  const { statSync } = fs;
+  t.mock.method(fs, 'statSync', (path: string, options: object) => {
+    if (path === directory) return statSync(path, options);
     throw new Error('EIO: i/o error');
   });
   syncBuiltinESMExports();

@@ -1,17 +1,14 @@
 /** The writer thread: its batches, limits and crashes. */
 
 import assert from 'node:assert/strict';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { Worker } from 'node:worker_threads';
+import { emptyDatabaseFile } from '../../../test/support/store/empty-database.ts';
 import { Problem } from '../../model/error.ts';
 import { NO_QUOTAS } from '../../model/quota.ts';
 import type { Team } from '../../model/team.ts';
 import { silentLogger } from '../../observe/log.ts';
 import type { Touched } from '../transaction.ts';
-import { migrate } from './migrate.ts';
 import { createWriter, Writer, type WriterOptions } from './writer.ts';
 
 const options: WriterOptions = {
@@ -31,6 +28,11 @@ const threadThat = (code: string) =>
      parentPort.postMessage({ ready: true });`,
     { eval: true },
   );
+/** Closes the writer after the test, so that its thread also ends if the test fails. */
+function closing<W extends { close(): Promise<void> }>(t: TestContext, writer: W): W {
+  t.after(() => writer.close());
+  return writer;
+}
 const problem = (code: string) => (error: unknown) => error instanceof Problem && error.code === code;
 
 test('rejects when the thread cannot open the database', async () => {
@@ -38,7 +40,7 @@ test('rejects when the thread cannot open the database', async () => {
   await assert.rejects(createWriter(options).call('teams.ensure', {}), /unable to open database file/);
 });
 
-test('the first call starts the thread, and a writer without calls never starts it', async () => {
+test('the first call starts the thread, and a writer without calls never starts it', async (t) => {
   let started = 0;
   const open = () => {
     started += 1;
@@ -46,43 +48,36 @@ test('the first call starts the thread, and a writer without calls never starts 
   };
   await new Writer(open, options).close();
   assert.equal(started, 0);
-  const writer = new Writer(open, options);
+  const writer = closing(t, new Writer(open, options));
   const calls = [writer.call('teams.ensure', {}), writer.call('teams.ensure', {})];
   for (const call of calls) await assert.rejects(call, problem('database_unavailable'));
   assert.equal(started, 1);
-  await writer.close();
 });
 
-test('a call that is made while the thread starts is committed, even if the writer is closed meanwhile', async () => {
-  const directory = await mkdtemp(join(tmpdir(), 'flowhook-writer-'));
-  const path = join(directory, 'flowhook.db');
-  migrate({ path, log: silentLogger, now: 1 });
-  const writer = createWriter({ ...options, path });
+test('a call that is made while the thread starts is committed, even if the writer is closed meanwhile', async (t) => {
+  const path = await emptyDatabaseFile(t);
+  const writer = closing(t, createWriter({ ...options, path }));
   const call = writer.call('teams.ensure', { slug: 'acme' });
   const closed = writer.close();
   assert.ok(await call);
   await closed;
   await assert.rejects(writer.start(), problem('stopping'));
-  await rm(directory, { recursive: true });
 });
 
-test('after a thread could not start, the next call starts another', async () => {
+test('after a thread could not start, the next call starts another', async (t) => {
   let started = 0;
   const open = () => {
     started += 1;
     return new Worker(`throw new Error('no')`, { eval: true });
   };
-  const writer = new Writer(open, options);
+  const writer = closing(t, new Writer(open, options));
   for (const _ of [1, 2]) await assert.rejects(writer.call('teams.ensure', {}));
   assert.equal(started, 2);
-  await writer.close();
 });
 
-test('rejects calls while too many wait, and accepts calls again afterwards', async () => {
-  const directory = await mkdtemp(join(tmpdir(), 'flowhook-writer-'));
-  const path = join(directory, 'flowhook.db');
-  migrate({ path, log: silentLogger, now: 1 });
-  const writer = createWriter({ ...options, path, maxWaiting: 10 });
+test('rejects calls while too many wait, and accepts calls again afterwards', async (t) => {
+  const path = await emptyDatabaseFile(t);
+  const writer = closing(t, createWriter({ ...options, path, maxWaiting: 10 }));
   await writer.start();
   const ensure = (n: number) => writer.call('teams.ensure', { slug: `team-${n}` });
   const results = await Promise.allSettled(Array.from({ length: 15 }, (_, n) => ensure(n)));
@@ -94,17 +89,19 @@ test('rejects calls while too many wait, and accepts calls again afterwards', as
   await writer.close();
   await writer.close();
   await assert.rejects(ensure(21), problem('stopping'));
-  await rm(directory, { recursive: true });
 });
 
-test('a call of one team is in the next batch even when many calls of another team wait', async () => {
-  const writer = new Writer(
-    () =>
-      threadThat(`if (message.close) process.exit();
+test('a call of one team is in the next batch even when many calls of another team wait', async (t) => {
+  const writer = closing(
+    t,
+    new Writer(
+      () =>
+        threadThat(`if (message.close) process.exit();
         const results = message.batch.calls.map((call) => ({ ok: true, value: call.input.teamId }));
         const touched = { keys: false, jobs: false, cancels: false, deliveries: false, lanes: null };
         parentPort.postMessage({ result: { results, touched } });`),
-    options,
+      options,
+    ),
   );
   await writer.start();
   const order: string[] = [];
@@ -115,11 +112,10 @@ test('a call of one team is in the next batch even when many calls of another te
   const waitedFor = order.indexOf('small');
   // Before this call, one batch has returned and two or three more were sent. The call is in the batch after them.
   assert.ok(waitedFor < 5 * 512, `it waited for ${waitedFor} calls`);
-  await writer.close();
 });
 
-test('rejects all pending operations when the thread dies, and new ones until it is restarted', async () => {
-  const writer = new Writer(() => threadThat(`throw new Error('broken')`), options);
+test('rejects all pending operations when the thread dies, and new ones until it is restarted', async (t) => {
+  const writer = closing(t, new Writer(() => threadThat(`throw new Error('broken')`), options));
   await writer.start();
   const pending = Array.from({ length: 600 }, () => writer.call('teams.ensure', { slug: 'a' }));
   for (const result of await Promise.allSettled(pending)) {
@@ -128,11 +124,10 @@ test('rejects all pending operations when the thread dies, and new ones until it
   }
   assert.equal(writer.trouble?.code, 'database_unavailable');
   await assert.rejects(writer.call('teams.ensure', { slug: 'a' }), problem('database_unavailable'));
-  await writer.close();
 });
 
-test('closing ends when the thread dies meanwhile', async () => {
-  const writer = new Writer(() => threadThat('process.exit(1)'), options);
+test('closing ends when the thread dies meanwhile', async (t) => {
+  const writer = closing(t, new Writer(() => threadThat('process.exit(1)'), options));
   await writer.start();
   const pending = writer.call('teams.ensure', { slug: 'a' });
   const closed = writer.close();
@@ -140,10 +135,8 @@ test('closing ends when the thread dies meanwhile', async () => {
   await closed;
 });
 
-test('restarts a thread that dies until it works, and notifies the watchers', async () => {
-  const directory = await mkdtemp(join(tmpdir(), 'flowhook-writer-'));
-  const path = join(directory, 'flowhook.db');
-  migrate({ path, log: silentLogger, now: 1 });
+test('restarts a thread that dies until it works, and notifies the watchers', async (t) => {
+  const path = await emptyDatabaseFile(t);
   const real = new URL('./writer-thread.ts', import.meta.url);
   const threads = [
     () => threadThat(`throw new Error('broken')`),
@@ -154,7 +147,7 @@ test('restarts a thread that dies until it works, and notifies the watchers', as
   let notified = Promise.withResolvers<Touched>();
   const open = () => (threads.shift() as () => Worker)();
   const onTouched = (touched: Touched) => notified.resolve(touched);
-  const writer = new Writer(open, { ...options, restartMs: 1, onTouched });
+  const writer = closing(t, new Writer(open, { ...options, restartMs: 1, onTouched }));
   await writer.start();
   notified = Promise.withResolvers();
   await assert.rejects(writer.call('teams.ensure', { slug: 'a' }), problem('database_unavailable'));
@@ -167,12 +160,13 @@ test('restarts a thread that dies until it works, and notifies the watchers', as
   });
   assert.equal(writer.trouble, undefined);
   assert.equal(((await writer.call('teams.ensure', { slug: 'a' })) as Team).slug, 'a');
-  await writer.close();
-  await rm(directory, { recursive: true });
 });
 
-test('can be closed while it waits to restart the thread', async () => {
-  const writer = new Writer(() => threadThat('process.exit(1)'), { ...options, restartMs: 1_000_000 });
+test('can be closed while it waits to restart the thread', async (t) => {
+  const writer = closing(
+    t,
+    new Writer(() => threadThat('process.exit(1)'), { ...options, restartMs: 1_000_000 }),
+  );
   await writer.start();
   await assert.rejects(writer.call('teams.ensure', { slug: 'a' }), problem('database_unavailable'));
   await writer.close();
