@@ -26,6 +26,7 @@ export const PROGRAMS = {
   'file-process': 'store/sqlite/file-process.ts',
   'http-harness': 'sources/http/harness.ts',
   'ingest-thread': 'records/ingest-thread.ts',
+  launcher: 'sources/process/launcher.ts',
   'module-harness': 'sources/process/module-harness.ts',
   'writer-thread': 'store/sqlite/writer-thread.ts',
 } as const;

@@ -1,7 +1,7 @@
 /**
  * The program in the child process of an `http` source: reads the source and writes its records.
  *
- * File descriptors (see `child.ts`): 0 the input, 1 and 2 the log, 3 records as NDJSON, 4 the result, 5 the per-host
+ * File descriptors (see `launcher.ts`): 0 the input, 1 and 2 the log, 3 records as NDJSON, 4 the result, 5 the per-host
  * request limits of the server.
  */
 import { readFileSync } from 'node:fs';

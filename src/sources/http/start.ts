@@ -39,14 +39,12 @@ export async function startHttp(input: RunInput, source: HttpSource): Promise<Ru
     allowNetworks: input.fetchPolicy?.text ?? 'none',
   };
   const child = await startChild({
-    launch: () => ({
-      argv: HARNESS_ARGV,
-      environment: {
-        ...cleanEnvironment(input.environment, input.runAs),
-        ...authorities(input.environment),
-        ...runEnvironment(input),
-      },
-    }),
+    argv: HARNESS_ARGV,
+    environment: {
+      ...cleanEnvironment(input.environment, input.runAs),
+      ...authorities(input.environment),
+      ...runEnvironment(input),
+    },
     directory: tmpdir(),
     stdin: JSON.stringify(harnessInput),
     harness: true,

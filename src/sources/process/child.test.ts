@@ -61,7 +61,7 @@ test('a process that left the group does not delay the end', async (t) => {
   assert.equal(end.ok, true);
 });
 
-test('a program that waits for all of its children does not wait for the watcher', async (t) => {
+test('a program that waits for all of its children has none at its start', async (t) => {
   const script = 'import os\ntry:\n  os.wait()\nexcept ChildProcessError:\n  print("{}")';
   if (!existsSync('/usr/bin/python3')) return t.skip('needs python3');
   const { lines } = await finish(await start(t, { command: ['/usr/bin/python3', '-c', script] }));
@@ -90,7 +90,7 @@ test('when the server is killed, all processes of its runs end', async (t) => {
       import { startChild } from ${JSON.stringify(join(import.meta.dirname, 'child.ts'))};
       import { silentLogger } from ${JSON.stringify(join(import.meta.dirname, '../../observe/log.ts'))};
       const child = await startChild({
-        launch: () => ({ argv: ['/bin/sh', '-c', ${JSON.stringify(STUBBORN)}], environment: { PATH: '/usr/bin:/bin' } }),
+        argv: ['/bin/sh', '-c', ${JSON.stringify(STUBBORN)}], environment: { PATH: '/usr/bin:/bin' },
         directory: '/', temporaryPrefix: 'flowhook-test-', stdin: '', harness: false, secrets: new Map(), log: silentLogger,
         limits: { memoryBytes: 1e9, outputBytes: 1e9 }, listener: { onLog() {}, onProgress() {} },
       });

@@ -7,7 +7,7 @@ import { createMask, fillSecrets } from '../secrets.ts';
 import { readSinger } from '../singer.ts';
 import { startChild } from './child.ts';
 import { cleanEnvironment, findProgram, requireDirectory, runEnvironment } from './environment.ts';
-import { filesEnvironment, type RunFiles, readStateLeft, withFiles, writeRunFiles } from './run-files.ts';
+import { stateLeft } from './run-files.ts';
 
 /**
  * Starts the program, without a shell, in the directory of its definition. The program gets the state of the last
@@ -31,19 +31,10 @@ export async function startCommand(
   const program = await findProgram(name, { directory, path: environment.PATH ?? '' });
   const singer = source.protocol === 'singer';
   const state = JSON.stringify(singer ? (input.state ?? {}) : (input.state ?? null));
-  let files: RunFiles | undefined;
-  let left: Awaited<ReturnType<typeof readStateLeft>> = { state: undefined };
   const child = await startChild({
-    async launch(temporary) {
-      files = await writeRunFiles(temporary, { state, config });
-      return {
-        argv: [program, ...withFiles(rest, files)],
-        environment: { ...environment, ...filesEnvironment(files) },
-      };
-    },
-    async collect() {
-      if (!singer && files !== undefined) left = await readStateLeft(files.state, state);
-    },
+    argv: [program, ...rest],
+    environment,
+    files: { state, config },
     directory,
     stdin: `${state}\n`,
     harness: false,
@@ -62,7 +53,8 @@ export async function startCommand(
       onLog: ({ level, text }) => input.onLog({ level, text: clean(text) }),
     });
   }
-  return runOf(child, who, (end) =>
-    'mistake' in left ? failed(left.mistake, end) : { ok: true, state: left.state },
-  );
+  return runOf(child, who, (end) => {
+    const left = stateLeft(end.state, state);
+    return 'mistake' in left ? failed(left.mistake, end) : { ok: true, state: left.state };
+  });
 }

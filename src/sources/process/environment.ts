@@ -29,7 +29,7 @@ export function cleanEnvironment(
 }
 
 /**
- * Returns the variables that depend on the user. If the user has no home directory, `child.ts` sets HOME to the TMPDIR
+ * Returns the variables that depend on the user. If the user has no home directory, `launcher.ts` sets HOME to the TMPDIR
  * of the run.
  */
 function identity({ user, home }: RunAs): Record<string, string> {

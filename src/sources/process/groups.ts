@@ -120,7 +120,7 @@ async function groupRuns(groupId: number): Promise<boolean> {
 
 /**
  * Kills the process group of a recorded process, unless the pid of this process was reused. Waits until the group is
- * gone, at most 5 s. Usually there is no group to kill, because the watcher kills the group when the server ends.
+ * gone, at most 5 s. Usually there is no group to kill, because the launcher kills all groups when the server ends.
  *
  * @returns whether a group was killed
  */

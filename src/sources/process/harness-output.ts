@@ -2,7 +2,7 @@
 import { write, writeSync } from 'node:fs';
 import { inspect } from 'node:util';
 
-/** File descriptors, see `child.ts`. */
+/** File descriptors, see `launcher.ts`. */
 const RECORDS = 3;
 const RESULT = 4;
 /** Maximum number of buffered characters. Beyond it, a writer waits until the buffer has been written. */

@@ -2,7 +2,7 @@
  * The program in a module's child process: imports the module, calls it and writes the records that it yields. Or it imports
  * several modules, and writes the `export const workflow` of each.
  *
- * File descriptors (see `child.ts`): 0 the input, 1 and 2 the log, 3 records as NDJSON, 4 the result, 5 the per-host
+ * File descriptors (see `launcher.ts`): 0 the input, 1 and 2 the log, 3 records as NDJSON, 4 the result, 5 the per-host
  * request limits of the server. It is loaded for every run, so it imports as little as possible.
  */
 import { readFileSync, writeSync } from 'node:fs';
@@ -46,7 +46,7 @@ export type SettingsLine =
   | { file: string; error: string };
 
 const input = JSON.parse(readFileSync(0, 'utf8')) as HarnessInput | SettingsInput;
-// This variable is meant only for the harness (see `child.ts`), and not for programs that a module starts.
+// This variable is meant only for the harness (see `launch.ts`), and not for programs that a module starts.
 delete process.env.NODE_COMPILE_CACHE;
 if ('files' in input) {
   // A line is written before each import too, so that the server knows which module hangs.

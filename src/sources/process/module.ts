@@ -34,10 +34,8 @@ export async function startModule(
     allowNetworks: input.fetchPolicy?.text ?? 'none',
   };
   const child = await startChild({
-    launch: () => ({
-      argv: HARNESS_ARGV,
-      environment: { ...cleanEnvironment(input.environment, input.runAs), ...runEnvironment(input) },
-    }),
+    argv: HARNESS_ARGV,
+    environment: { ...cleanEnvironment(input.environment, input.runAs), ...runEnvironment(input) },
     directory: dirname(file),
     stdin: JSON.stringify(harnessInput),
     harness: true,
@@ -112,10 +110,8 @@ async function readInOneChild(
 ): Promise<{ file?: string; error?: string }> {
   const input: SettingsInput = { files: [...files] };
   const child = await startChild({
-    launch: () => ({
-      argv: HARNESS_ARGV,
-      environment: cleanEnvironment(new Map(), options.runAs),
-    }),
+    argv: HARNESS_ARGV,
+    environment: cleanEnvironment(new Map(), options.runAs),
     directory: options.directory,
     temporaryPrefix: 'flowhook-settings-',
     stdin: JSON.stringify(input),

@@ -5,24 +5,30 @@
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { constants } from 'node:fs';
 import {
-  chmod,
-  chown,
-  lchown,
-  lstat,
-  mkdir,
-  mkdtemp,
-  open,
-  readdir,
-  rm,
-  rmdir,
-  stat,
-  writeFile,
-} from 'node:fs/promises';
+  chmodSync,
+  chownSync,
+  closeSync,
+  constants,
+  fstatSync,
+  lchownSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  statSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { lstat, readdir, rm, rmdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { RunAs } from './environment.ts';
+
+/** The user and the group that own the files of a run. */
+type Owner = Pick<RunAs, 'uid' | 'gid'>;
 
 /** The mode of a directory that contains the TMPDIR of another user. The group of this user may enter the directory. */
 const HANDED_OVER = 0o710;
@@ -34,22 +40,39 @@ export interface RunDirectory {
   temporary: string;
 }
 
-export async function makeRunDirectory(prefix: string, runAs: RunAs | undefined): Promise<RunDirectory> {
-  const path = await mkdtemp(join(tmpdir(), prefix));
-  if (runAs === undefined) return { path, temporary: path };
-  await chown(path, 0, runAs.gid);
-  await chmod(path, HANDED_OVER);
+/** @param prefix the absolute path of the directory, to which six characters are added */
+export function makeRunDirectory(prefix: string, owner: Owner | undefined): RunDirectory {
+  const path = mkdtempSync(prefix);
+  if (owner === undefined) return { path, temporary: path };
+  chownSync(path, 0, owner.gid);
+  chmodSync(path, HANDED_OVER);
   const temporary = join(path, 'tmp');
-  await mkdir(temporary, { mode: 0o700 });
+  mkdirSync(temporary, { mode: 0o700 });
   return { path, temporary };
 }
 
 /** Makes the user of the run the owner of the TMPDIR and of the files in it. */
-export async function handOver({ temporary }: RunDirectory, runAs: RunAs | undefined): Promise<void> {
-  if (runAs === undefined) return;
-  const { uid, gid } = runAs;
-  for (const name of await readdir(temporary)) await lchown(join(temporary, name), uid, gid);
-  await chown(temporary, uid, gid);
+export function handOver({ temporary }: RunDirectory, owner: Owner | undefined): void {
+  if (owner === undefined) return;
+  const { uid, gid } = owner;
+  for (const name of readdirSync(temporary)) lchownSync(join(temporary, name), uid, gid);
+  chownSync(temporary, uid, gid);
+}
+
+/**
+ * Removes the directory of a run without waiting if it contains only these files. Use it only if all files belong to the
+ * service's own user.
+ *
+ * @returns whether the directory is gone
+ */
+export function removeSmallDirectory(path: string, names: readonly string[]): boolean {
+  try {
+    for (const name of names) unlinkSync(join(path, name));
+    rmdirSync(path);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** Removes the directory of a run with all its contents. The run may belong to an earlier process of the service. */
@@ -93,23 +116,26 @@ export async function removeLeftoverFiles(attempt: { jobId: string; attempt: num
 
 const MAX_STATE_BYTES = 1 << 20;
 
-/** The absolute paths of the files. `config` is undefined if the definition has no `config`. */
+/** The contents of the files that a command gets. `config` is undefined if the definition has no `config`. */
+export interface FileContents {
+  state: string;
+  config: string | undefined;
+}
+
+/** The absolute paths of the files. */
 export interface RunFiles {
   state: string;
   config: string | undefined;
 }
 
 /** Writes both files. Only this user may read them, because the configuration may contain secrets. */
-export async function writeRunFiles(
-  directory: string,
-  { state, config }: { state: string; config: string | undefined },
-): Promise<RunFiles> {
+export function writeRunFiles(directory: string, { state, config }: FileContents): RunFiles {
   const files = {
     state: join(directory, 'state.json'),
     config: config === undefined ? undefined : join(directory, 'config.json'),
   };
-  await writeFile(files.state, state, { mode: 0o600 });
-  if (files.config !== undefined) await writeFile(files.config, config as string, { mode: 0o600 });
+  writeFileSync(files.state, state, { mode: 0o600 });
+  if (files.config !== undefined) writeFileSync(files.config, config as string, { mode: 0o600 });
   return files;
 }
 
@@ -129,20 +155,21 @@ export function filesEnvironment(files: RunFiles): Record<string, string> {
 }
 
 /**
- * Reads the state that a program has left in its file. `state` is undefined if the state is unchanged or the file no
- * longer exists. `mistake` says why the state cannot be stored.
+ * Returns the state that a program has left in its file. `state` is undefined if the state is unchanged. `mistake` says
+ * why the state cannot be stored.
+ *
+ * @param left the result of `readStateLeft`
  */
-export async function readStateLeft(
-  file: string,
+export function stateLeft(
+  left: StateLeft | undefined,
   before: string,
-): Promise<{ state: unknown } | { mistake: string }> {
-  const text = await readSmallFile(file);
-  if (text === undefined || text === before) return { state: undefined };
-  if (text === 'unusable') {
+): { state: unknown } | { mistake: string } {
+  if (left === undefined) return { state: undefined };
+  if ('unusable' in left) {
     return { mistake: 'The state file at the path in FLOWHOOK_STATE is not a regular file of at most 1 MiB' };
   }
   try {
-    const state: unknown = JSON.parse(text);
+    const state: unknown = JSON.parse(left.text);
     return { state: JSON.stringify(state) === before ? undefined : state };
   } catch (error) {
     return {
@@ -151,28 +178,32 @@ export async function readStateLeft(
   }
 }
 
+/** What a program has left in its state file. */
+export type StateLeft = { text: string } | { unusable: true };
+
 /**
- * Reads a file without following links and without blocking, because a program may have replaced the file with a link,
- * a pipe or a device.
+ * Reads the state file without following links and without blocking, because a program may have replaced the file with
+ * a link, a pipe or a device. Returns undefined if the file is unchanged or no longer exists.
  */
-async function readSmallFile(path: string): Promise<string | undefined> {
-  let file: Awaited<ReturnType<typeof open>>;
+export function readStateLeft(path: string, before: string): StateLeft | undefined {
+  let file: number;
   try {
-    file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'ENOENT' ? undefined : 'unusable';
+    return (error as NodeJS.ErrnoException).code === 'ENOENT' ? undefined : { unusable: true };
   }
   try {
-    const stats = await file.stat();
-    if (!stats.isFile() || stats.size > MAX_STATE_BYTES) return 'unusable';
+    const stats = fstatSync(file);
+    if (!stats.isFile() || stats.size > MAX_STATE_BYTES) return { unusable: true };
     // If runs have a user of their own, the service reads the file as root. It must read only files that belong to this
     // user.
-    const { uid } = await stat(dirname(path));
-    if (uid !== process.getuid?.() && stats.uid !== uid) return 'unusable';
-    return await file.readFile('utf8');
+    const { uid } = statSync(dirname(path));
+    if (uid !== process.getuid?.() && stats.uid !== uid) return { unusable: true };
+    const text = readFileSync(file, 'utf8');
+    return text === before ? undefined : { text };
   } catch {
-    return 'unusable';
+    return { unusable: true };
   } finally {
-    await file.close();
+    closeSync(file);
   }
 }

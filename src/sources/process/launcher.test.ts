@@ -1,0 +1,67 @@
+/** The process that starts the processes of runs: its end, its signals, and what it refuses. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { chmod, readdir } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { test } from 'node:test';
+import { directoryOf, finish, runs, start } from '../../../test/support/jobs/sources.ts';
+import { until } from '../../../test/support/until.ts';
+
+/** The pid of the process that started this one. */
+function parentOf(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+  return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
+}
+
+test('if the launcher dies, its runs fail and their groups are killed, and the next run starts another', async (t) => {
+  const script = `(trap '' TERM HUP; exec sleep 1000) & echo "[$!]"; sleep 1000`;
+  const run = await start(t, { command: ['sh', '-c', script], jobId: 'job_launchertest' });
+  const { value } = await run.batches[Symbol.asyncIterator]().next();
+  const [member] = JSON.parse(value[0]) as [number];
+  const launcher = parentOf(run.process.pid);
+  process.kill(launcher, 'SIGKILL');
+  const end = await run.end;
+  assert.ok(!end.ok);
+  assert.equal(end.reason, 'error');
+  assert.match(end.error, /The command sh was lost: The process that starts runs has ended/);
+  assert.deepEqual([runs(run.process.pid), runs(member)], [false, false]);
+  const left = (await readdir(tmpdir())).filter((name) => name.includes('job_launchertest'));
+  assert.deepEqual(left, [], 'nothing is left of the run');
+
+  const next = await start(t, { command: ['sh', '-c', 'echo "[$PPID]"'] });
+  const { lines } = await finish(next);
+  assert.notDeepEqual(lines, [`[${launcher}]`]);
+});
+
+test('signals that a service manager sends to all processes end neither the launcher nor its runs', async (t) => {
+  const run = await start(t, { command: ['sh', '-c', 'cat'] });
+  const launcher = parentOf(run.process.pid);
+  for (const signal of ['SIGHUP', 'SIGINT', 'SIGTERM'] as const) process.kill(launcher, signal);
+  const { lines, end } = await finish(run);
+  assert.deepEqual(lines, ['null']);
+  assert.equal(end.ok, true);
+  assert.ok(runs(launcher));
+});
+
+test('a script without an interpreter line runs in a shell, and a missing interpreter is named', async (t) => {
+  const directory = await directoryOf(t, { plain: 'echo "[1]"', broken: '#!/no/such/interpreter\n' });
+  for (const name of ['plain', 'broken']) await chmod(`${directory}/${name}`, 0o755);
+  const { lines } = await finish(await start(t, { command: ['./plain'], workflowsDirectory: directory }));
+  assert.deepEqual(lines, ['[1]']);
+  await assert.rejects(
+    start(t, { command: ['./broken'], workflowsDirectory: directory }),
+    /could not be started: the interpreter in the first line of .*broken does not exist/,
+  );
+});
+
+test('a process of a run has no children of Flowhook, and the launcher starts each in its own group', async (t) => {
+  const one = await start(t, { command: ['sleep', '1000'] });
+  const two = await start(t, { command: ['sleep', '1000'] });
+  const groupOf = (pid: number) => readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ')[1]?.split(' ')[2];
+  assert.equal(parentOf(one.process.pid), parentOf(two.process.pid));
+  for (const { process } of [one, two]) {
+    assert.equal(groupOf(process.pid), String(process.pid));
+    await until('the program runs', () => readFileSync(`/proc/${process.pid}/comm`, 'latin1') === 'sleep\n');
+    assert.equal(readFileSync(`/proc/${process.pid}/task/${process.pid}/children`, 'latin1'), '');
+  }
+});
