@@ -4,7 +4,7 @@ import { toIso } from '../std/clock.ts';
 import { HIDDEN } from './destination.ts';
 import { headerNames, openSecretKey, type WebhookDeps } from './sealed.ts';
 import { signatureHeaders } from './sign.ts';
-import { createTeamSigner } from './signing-keys.ts';
+import { openSigningKey } from './signing-keys.ts';
 
 /** How long receivers accept a signature, according to Standard Webhooks 1.0. */
 const SIGNATURE_VALID_MS = 300_000;
@@ -53,11 +53,12 @@ export async function deliveryCommand(
   const now = store.now();
   const { body } = delivery;
   const timestamp = Math.floor(now / 1_000);
+  const signingKey = (await store.teams.signingKeys({ teamId })).at(-1)?.privateKey;
   const signature = await signatureHeaders(
     { id: delivery.eventId, timestamp, body },
     {
       secrets: [openSecretKey(sealer, { teamId, sealed })],
-      privateKey: await createTeamSigner(store, sealer)(teamId),
+      privateKey: signingKey === undefined ? null : openSigningKey(sealer, { teamId, sealed: signingKey }),
     },
   );
   const headers = {

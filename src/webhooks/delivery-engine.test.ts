@@ -1,5 +1,6 @@
 /** The delivery engine with a real store and real receivers on the loopback interface. */
 import assert from 'node:assert/strict';
+import { createPublicKey, verify } from 'node:crypto';
 import { test } from 'node:test';
 import { Webhook as Verifier } from 'standardwebhooks';
 import { endpoint, setUp } from '../../test/support/webhooks/lanes.ts';
@@ -8,7 +9,7 @@ import { MAX_LIMIT, START_LIMIT } from '../model/lane.ts';
 import { webhookSecret } from './sealed.ts';
 import { publicSigningKeys } from './signing-keys.ts';
 
-test('delivers exactly the stored bytes, signed by webhook and team', async (t) => {
+test('delivers exactly the stored bytes, signed by the webhook', async (t) => {
   const { store, sealer, teamId, lanes, subscribe, runs } = await setUp(t);
   const receiver = await endpoint(t, ({ response }) => response.writeHead(204).end());
   const id = await subscribe(receiver.url, ['*']);
@@ -19,10 +20,10 @@ test('delivers exactly the stored bytes, signed by webhook and team', async (t) 
   const secret = await webhookSecret({ store, sealer }, { teamId, id });
   for (const { body, headers } of receiver.arrived) {
     new Verifier(secret).verify(body, headers);
+    assert.doesNotMatch(headers['webhook-signature'] ?? '', / /);
     assert.equal(headers['webhook-id'], JSON.parse(body).id);
     assert.equal(headers['webhook-event'], JSON.parse(body).type);
   }
-  assert.equal((await publicSigningKeys({ store, sealer }, { teamId })).length, 1);
   const listed = await store.deliveries.list({ teamId, webhookId: id, limit: 10 });
   assert.deepEqual(
     listed.map((delivery) => [delivery.state, delivery.attempt]),
@@ -32,6 +33,30 @@ test('delivers exactly the stored bytes, signed by webhook and team', async (t) 
       ['delivered', 1],
     ],
   );
+});
+
+test('also signs with the key of the team once somebody has read the public key', async (t) => {
+  const { store, sealer, teamId, lanes, subscribe, runs } = await setUp(t);
+  const receiver = await endpoint(t, ({ response }) => response.writeHead(204).end());
+  await subscribe(receiver.url);
+  const engine = lanes();
+  await runs();
+  await engine.tick();
+  const [published] = await publicSigningKeys({ store, sealer }, { teamId });
+  await runs();
+  await engine.tick();
+  const [before, after] = receiver.arrived.map(({ headers, body }) => ({
+    content: Buffer.from(`${headers['webhook-id']}.${headers['webhook-timestamp']}.${body}`),
+    signatures: headers['webhook-signature']?.split(' ') ?? [],
+  }));
+  assert.deepEqual(
+    [before, after].map((one) => one?.signatures.map((signature) => signature.split(',')[0])),
+    [['v1'], ['v1', 'v1a']],
+  );
+  const x = Buffer.from(published?.key.slice('whpk_'.length) ?? '', 'base64').toString('base64url');
+  const publicKey = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' });
+  const ofTeam = Buffer.from(after?.signatures[1]?.slice('v1a,'.length) ?? '', 'base64');
+  assert.ok(verify(null, after?.content ?? Buffer.alloc(0), publicKey, ofTeam));
 });
 
 test('retries by the stored schedule, with the same id and a new attempt number', async (t) => {

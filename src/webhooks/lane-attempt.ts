@@ -1,6 +1,5 @@
 /** One attempt to send a delivery: opens the webhook's secrets, sends the request, and decides what follows. */
 import { afterAttempt, type DueDelivery } from '../model/delivery.ts';
-import { Problem } from '../model/error.ts';
 import { pauseReason, restAfter, verdictOf } from '../model/lane.ts';
 import type { TeamDispatchers } from '../net/dispatcher.ts';
 import type { Logger } from '../observe/log.ts';
@@ -17,11 +16,10 @@ import type { Lane } from './lane.ts';
 import { openHeaders, openSecretKey } from './sealed.ts';
 import { type Sent, sendAttempt } from './send.ts';
 import type { SigningKeys } from './sign.ts';
-import { createTeamSigner } from './signing-keys.ts';
+import { openSigningKey } from './signing-keys.ts';
 
-/** How long a lane rests if its secrets cannot be decrypted, or if the store could not return the key of the team. */
+/** How long a lane rests if its secrets cannot be decrypted. */
 const UNOPENED_REST_MS = 60_000;
-const STORE_AWAY_REST_MS = 1_000;
 
 /**
  * `unsigned` means that nothing was sent, and that the caller drops the queue of the lane. `cut` means that the signal
@@ -44,7 +42,7 @@ export function createAttemptDelivery(input: {
   random: () => number;
   log: Logger;
 }): AttemptDelivery {
-  const { store, sealer, now, dispatchers, observer, tracing, random, log } = input;
+  const { store, now, dispatchers, observer, tracing, random, log } = input;
   const open = createOpener(input);
   /** Lanes for which a failure to sign was already logged. */
   const unsigned = new WeakSet<Lane>();
@@ -59,7 +57,7 @@ export function createAttemptDelivery(input: {
       sent = await sendAttempt(
         { now, dispatcher },
         {
-          ...(await open(lane.due)),
+          ...open(lane),
           timeoutMs: lane.due.settings.timeoutMs,
           queuedMs: Math.max(0, store.now() - delivery.dueAt),
           eventId: delivery.eventId,
@@ -92,32 +90,48 @@ export function createAttemptDelivery(input: {
     { id: deliveryId, teamId, webhookId }: DueDelivery,
     error: unknown,
   ): void {
-    const isStoreAway = error instanceof Problem;
-    lane.postpone(deliveryId, store.now() + (isStoreAway ? STORE_AWAY_REST_MS : UNOPENED_REST_MS));
+    lane.postpone(deliveryId, store.now() + UNOPENED_REST_MS);
     if (unsigned.has(lane)) return;
-    if (!isStoreAway) unsigned.add(lane);
+    unsigned.add(lane);
     log.error({ err: error, teamId, webhookId, deliveryId }, 'delivery.not_signed');
   }
+}
 
-  function createOpener({ userAgent }: { userAgent: string }) {
-    const keyOf = createTeamSigner(store, sealer);
-    /**
-     * Caches the opened secrets by the object that the store returned for the lane. The store's object is replaced
-     * every half second, and whenever the lane changes.
-     */
-    const opened = new WeakMap<DueLane, { to: Destination; keys: SigningKeys }>();
-    return async (due: DueLane): Promise<{ to: Destination; keys: SigningKeys }> => {
-      const known = opened.get(due);
-      if (known !== undefined) return known;
-      const { teamId, url } = due;
-      const privateKey = await keyOf(teamId);
-      const secrets = due.secrets.map((sealed) => openSecretKey(sealer, { teamId, sealed }));
-      const headers = openHeaders(sealer, { teamId, sealed: due.headers });
-      const fresh = { to: destinationOf({ url, headers, userAgent }), keys: { secrets, privateKey } };
-      opened.set(due, fresh);
-      return fresh;
-    };
-  }
+interface Opened {
+  to: Destination;
+  keys: SigningKeys;
+}
+
+/** Returns a function that decrypts the secrets of a lane, and keeps them until the webhook or the team's key changes. */
+function createOpener({ sealer, userAgent }: { sealer: Sealer; userAgent: string }): (lane: Lane) => Opened {
+  const opened = new WeakMap<Lane, Opened & { due: DueLane }>();
+  return (lane) => {
+    const { due } = lane;
+    const known = opened.get(lane);
+    if (known !== undefined && hasSameSecrets(known.due, due)) {
+      // The store returns a new object whenever it is asked for the lane.
+      known.due = due;
+      return known;
+    }
+    const { teamId, url, signingKey } = due;
+    const secrets = due.secrets.map((sealed) => openSecretKey(sealer, { teamId, sealed }));
+    const headers = openHeaders(sealer, { teamId, sealed: due.headers });
+    const privateKey = signingKey === null ? null : openSigningKey(sealer, { teamId, sealed: signingKey });
+    const fresh = { due, to: destinationOf({ url, headers, userAgent }), keys: { secrets, privateKey } };
+    opened.set(lane, fresh);
+    return fresh;
+  };
+}
+
+function hasSameSecrets(one: DueLane, other: DueLane): boolean {
+  if (one === other) return true;
+  return (
+    one.url === other.url &&
+    one.headers === other.headers &&
+    one.signingKey === other.signingKey &&
+    one.secrets.length === other.secrets.length &&
+    one.secrets.every((secret, place) => secret === other.secrets[place])
+  );
 }
 
 /** A lane that rests longer than this releases the deliveries in its queue. */

@@ -22,6 +22,7 @@ function newLane(
       url: 'http://receiver.example/',
       secrets: ['sealed'],
       headers: null,
+      signingKey: null,
       settings: { ...DEFAULT_WEBHOOK_SETTINGS, ...settings },
       failingSince,
       breaker: null,

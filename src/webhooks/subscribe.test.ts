@@ -12,7 +12,7 @@ import { createSealer } from '../std/seal.ts';
 import { definition } from '../store/conformance/setup.ts';
 import { openStore } from '../store/open.ts';
 import { type WebhookDeps, webhookSecret } from './sealed.ts';
-import { createTeamSigner, publicSigningKeys } from './signing-keys.ts';
+import { openSigningKey, publicSigningKeys } from './signing-keys.ts';
 import { subscribeWebhook } from './subscribe.ts';
 
 let directory: string;
@@ -127,21 +127,25 @@ test('each webhook has its own secret, encrypted in the store', async () => {
   await assert.rejects(webhookSecret(deps, { teamId: 'team_other', id }), { code: 'webhook_not_found' });
 });
 
-test('a team has one signing key, created when first needed, whose public key is published', async () => {
-  const sign = createTeamSigner(deps.store, deps.sealer);
-  const [first, again, published] = await Promise.all([
-    sign(teamId),
-    sign(teamId),
+test('a team has one signing key, created when its public key is first read', async () => {
+  const privateKeyOf = async (team: string) => {
+    const [key, ...others] = await deps.store.teams.signingKeys({ teamId: team });
+    assert.equal(others.length, 0);
+    return openSigningKey(deps.sealer, { teamId: team, sealed: key?.privateKey ?? '' });
+  };
+  const [[key], [again]] = await Promise.all([
+    publicSigningKeys(deps, { teamId }),
     publicSigningKeys(deps, { teamId }),
   ]);
-  assert.ok(first.equals(again));
-  assert.equal(published.length, 1);
-  const [key] = published;
-  const x = createPublicKey(first).export({ format: 'jwk' }).x ?? '';
+  assert.deepEqual(key, again);
+  const mine = await privateKeyOf(teamId);
+  const x = createPublicKey(mine).export({ format: 'jwk' }).x ?? '';
   assert.equal(key?.key, `whpk_${Buffer.from(x, 'base64url').toString('base64')}`);
   assert.equal(key?.type, 'ed25519');
   assert.match(key?.createdAt ?? '', /^\d{4}-.*Z$/);
   const { id: otherId } = await deps.store.teams.ensure({ slug: 'other' });
-  assert.ok(!(await sign(otherId)).equals(first));
+  assert.deepEqual(await deps.store.teams.signingKeys({ teamId: otherId }), []);
+  await publicSigningKeys(deps, { teamId: otherId });
+  assert.ok(!(await privateKeyOf(otherId)).equals(mine));
   await assert.rejects(publicSigningKeys(deps, { teamId: 'team_unknown' }), { code: 'team_not_found' });
 });

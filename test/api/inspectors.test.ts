@@ -48,7 +48,7 @@ test('stores a webhook request unchanged, with the signer', async () => {
   assert.equal(one.bodyBytes, Buffer.byteLength(one.body));
   assert.deepEqual(one.signature, {
     verdict: 'valid',
-    message: `Signed with the secret of webhook ${webhookId} (v1) and the key of the team (v1a)`,
+    message: `Signed with the secret of webhook ${webhookId} (v1)`,
     webhookId,
   });
   assert.equal((await flowhook.inspectors.get(made.id)).received, 1);

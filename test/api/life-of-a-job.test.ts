@@ -64,6 +64,12 @@ async function runToItsEnd(
 }
 
 test('a run publishes its records and reports changes, and every delivery is signed', async () => {
+  // Deliveries are also signed with the key of the team once somebody has read the public key.
+  const keys = (await (
+    await fetch(`${service.url}/.well-known/webhook-signing-keys/${service.team.id}`)
+  ).json()) as {
+    keys: { key: string }[];
+  };
   const { jobId, types, data } = await runToItsEnd('people');
   assert.deepEqual(types, [
     'workflow_queued',
@@ -89,11 +95,6 @@ test('a run publishes its records and reports changes, and every delivery is sig
   const secret = (await service.call('GET', `/v1/integrations/webhooks/${list.webhooks[0]?.id}/secret`))
     .body as {
     secret: string;
-  };
-  const keys = (await (
-    await fetch(`${service.url}/.well-known/webhook-signing-keys/${service.team.id}`)
-  ).json()) as {
-    keys: { key: string }[];
   };
   const mine = receiver.received.filter(({ event }) => event.jobId === jobId);
   assert.equal(mine.length, 4);

@@ -255,8 +255,8 @@ const EVENT_HEADERS = {
   'webhook-timestamp': 'Time of the signature, in seconds since 1970',
   'webhook-signature':
     'Space-separated signatures (Standard Webhooks 1.0). `v1,` is followed by an HMAC-SHA256 made with the secret of ' +
-    'the webhook. `v1a,` is followed by an ed25519 signature made with the key of the team, which ' +
-    '`/.well-known/webhook-signing-keys/{teamId}` returns',
+    'the webhook. `v1a,` is followed by an ed25519 signature made with the key of the team. There is one once ' +
+    'somebody has read the public key at `/.well-known/webhook-signing-keys/{teamId}`',
 };
 
 /** The `webhooks` section: one request for each event type. */

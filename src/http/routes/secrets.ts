@@ -87,7 +87,9 @@ export const readSigningKeys: Operation<Call<'webhooks'>> = {
   id: 'readSigningKeys',
   group: 'Integrations',
   summary: 'List the public signing keys of a team',
-  description: 'Returns the keys with which receivers verify `v1a` signatures (ed25519).',
+  description:
+    'Returns the keys with which receivers verify `v1a` signatures (ed25519). The first call for a team creates its ' +
+    'key; deliveries after that have a `v1a` signature.',
   parameters: [pathParameter('teamId', 'Team ID')],
   answer,
   errors,

@@ -36,6 +36,7 @@ export function testDeliveries(open: Open): void {
       url: 'https://a.test/*',
       secrets: ['sealed'],
       headers: null,
+      signingKey: null,
       settings: DEFAULT_WEBHOOK_SETTINGS,
       failingSince: null,
       breaker: null,

@@ -95,6 +95,8 @@ export function testLanes(open: Open): void {
     const settings = { ...DEFAULT_WEBHOOK_SETTINGS, ratePerSecond: 3 };
     await store.webhooks.change({ teamId, id: webhookId, settings, headers: 'sealed headers' });
     await store.webhooks.rotate({ teamId, id: webhookId, secret: 'second', overlapMs: 1_000 });
+    const key = { id: 'sig_1', publicKey: 'AA', privateKey: 'sealed key', createdAt: 1 };
+    await store.teams.ensureSigningKey({ teamId, ...key });
     const found = await lane();
     assert.deepEqual(found, {
       teamId,
@@ -103,6 +105,7 @@ export function testLanes(open: Open): void {
       url: 'https://a.test/*',
       secrets: ['second', 'sealed'],
       headers: 'sealed headers',
+      signingKey: 'sealed key',
       settings,
       failingSince: null,
       breaker: null,

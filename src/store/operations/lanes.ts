@@ -33,6 +33,8 @@ export interface DueLane extends HeldLane {
   secrets: string[];
   /** Encrypted JSON. */
   headers: string | null;
+  /** The team's encrypted ed25519 key; null until somebody has read its public key. */
+  signingKey: string | null;
   settings: WebhookSettings;
   failingSince: number | null;
   breaker: Breaker | null;
@@ -248,6 +250,8 @@ export const LANE_COLUMNS = `
   webhook.settings, webhook.failing_since as "failingSince", webhook.breaker,
   webhook.asked_at as "askedAt", webhook.asked_id as "askedId",
   (select rewrites from team where team.id = webhook.team_id) as rewrites,
+  (select private_key from signing_key where signing_key.team_id = webhook.team_id
+   order by id desc limit 1) as "signingKey",
   case when webhook.previous_until > $1 then webhook.previous_secret end as "previousSecret"`;
 
 interface LaneColumns {
