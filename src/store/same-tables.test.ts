@@ -35,6 +35,11 @@ const INTENDED: [reason: string, sqlite: string[], postgres: string[]][] = [
     ],
   ],
   [
+    'On SQLite, an event of a queued job is added to this index only when the job starts.',
+    ['event.indexed integer not null default 1', 'event: index event_workflow of some rows'],
+    ['event: index event_workflow'],
+  ],
+  [
     'Webhooks of version 2 had no settings; PostgreSQL starts with version 3.',
     [`webhook.settings text not null default '{"ordered":false,"ratePerSecond":null,"timeoutMs":15000}'`],
     ['webhook.settings text not null'],

@@ -37,10 +37,11 @@ const HASH = 'a'.repeat(64);
 const MOST: Record<string, [statements: number, read: number, written: number]> = {
   'a key is looked up': [1, 3, 0],
   'a workflow is looked up': [1, 5, 0],
-  'a job is queued': [10, 41, 10],
+  'a job is queued': [10, 38, 9],
   'a job is refused': [4, 9, 0],
   'a job is looked up': [1, 4, 0],
-  'a job is claimed': [15, 47, 18],
+  // A claim also adds the event `workflow_queued` to the index of its workflow, which a queue call no longer does.
+  'a job is claimed': [16, 47, 18],
   'there is nothing to claim': [4, 3, 0],
   'a running job is renewed': [3, 4, 1],
   'a batch is compared': [6, 9, 0],
@@ -65,7 +66,7 @@ const MOST: Record<string, [statements: number, read: number, written: number]> 
  * The B-trees (tables and indexes) that a queue call adds an entry to. Their number and width account for most of its
  * time on the writer thread.
  */
-const ENTRIES = ['event', 'event_id', 'event_workflow', 'job', 'job_due', 'job_slot'];
+const ENTRIES = ['event', 'event_id', 'job', 'job_due', 'job_slot'];
 /** Additional entries for each webhook that receives the event. */
 const ENTRIES_OF_DELIVERY = ['delivery', 'delivery_event', 'delivery_history', 'delivery_order'];
 /** Tolerance for page splits, which depend on earlier writes. */

@@ -1,7 +1,16 @@
 /** The history of events, newest first, with filters, and the deliveries of one event. */
 import assert from 'node:assert/strict';
 import { subscribe } from './sending.ts';
-import { allEvents, caseWith, makeJob, makeWorkflow, type Open, publishRun } from './setup.ts';
+import {
+  allEvents,
+  caseWith,
+  claimOne,
+  failAttempt,
+  makeJob,
+  makeWorkflow,
+  type Open,
+  publishRun,
+} from './setup.ts';
 
 const idsOf = (events: readonly { id: string }[]) => events.map(({ id }) => id);
 
@@ -57,6 +66,40 @@ export function testEventHistory(open: Open): void {
     const then = all.filter(({ createdAt }) => createdAt >= since && createdAt <= until);
     assert.deepEqual(await read({ since, until }), idsOf(then));
     assert.ok(then.length > 0 && then.length < all.length);
+  });
+
+  it('lists the events of a workflow while its jobs wait, run, retry and end', async ({ store, advance }) => {
+    const at = await makeWorkflow(store, { overlap: 'buffer' });
+    const { teamId, workflowId } = at;
+    const check = async () => {
+      const all = (await allEvents(store, teamId)).toReversed();
+      const found = [];
+      let before: string | undefined;
+      do {
+        const page = await store.events.history({ teamId, workflowId, limit: 2, ...(before && { before }) });
+        found.push(...page.events);
+        before = page.next ?? undefined;
+      } while (before !== undefined);
+      assert.deepEqual(idsOf(found), idsOf(all));
+      for (const jobId of new Set(all.map((event) => event.jobId ?? ''))) {
+        const { events } = await store.events.history({ teamId, workflowId, jobId, limit: 100 });
+        assert.deepEqual(idsOf(events), idsOf(all.filter((event) => event.jobId === jobId)));
+      }
+      assert.ok(all.length > 0);
+    };
+    await makeJob(store, at);
+    const second = await makeJob(store, at);
+    await check();
+    const held = await claimOne(store);
+    await check();
+    await store.jobs.cancel({ teamId, id: second.id, by: 'Canceled by a test' });
+    await check();
+    await makeJob(store, at);
+    await failAttempt(store, held, { follows: { state: 'retrying', runAt: store.now() + 1_000 } });
+    await check();
+    advance(1_000);
+    await claimOne(store);
+    await check();
   });
 
   it('finds the deliveries of an event to any webhook', async ({ store }) => {

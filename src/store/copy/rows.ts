@@ -1,6 +1,6 @@
 /**
- * Reads and writes the rows of a copy, in the form that they have on PostgreSQL. The only difference: on SQLite,
- * `record` refers to a workflow by a number, which the target database assigns again.
+ * Reads and writes the rows of a copy, in the form that they have on PostgreSQL. On SQLite, `record` refers to a workflow
+ * by a number, which the target database assigns again, and `event` says whether an index contains it (default: yes).
  */
 import { type ColumnType, insertAll, type Sql } from '../sql.ts';
 import { TABLES, type Table } from './tables.ts';
@@ -45,7 +45,7 @@ function shapeOf(db: Sql, { name, key }: Table): { from: string; key: readonly s
 const COLUMNS = {
   sqlite: `
     select name, lower(type) as type from pragma_table_info($1)
-    where $1 || '.' || name not in ('workflow.number', 'record.workflow')
+    where $1 || '.' || name not in ('workflow.number', 'record.workflow', 'event.indexed')
     union all select 'team_id', 'text' where $1 = 'record'
     union all select 'workflow_id', 'text' where $1 = 'record'
     order by name`,

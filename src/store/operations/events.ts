@@ -4,8 +4,8 @@ import type { DeliveryOrigin } from '../../model/delivery.ts';
 import { type EventType, eventBody } from '../../model/event.ts';
 import { newId } from '../../std/id.ts';
 import { idsBetween } from '../page.ts';
-import type { InTeam } from '../rows.ts';
-import { type ColumnType, insertAll, Part } from '../sql.ts';
+import { type InTeam, UNFINISHED } from '../rows.ts';
+import { type ColumnType, type Either, insertAll, Part } from '../sql.ts';
 import { type NewEvent, type PendingEvent, type Tx, touchLane, type View } from '../transaction.ts';
 
 export interface StoredEvent {
@@ -24,7 +24,9 @@ export interface StoredEvent {
  * due now. A delivery to a paused webhook waits until the webhook is resumed or unsubscribed.
  */
 export function appendEvent(tx: Tx, event: NewEvent, options: { exceptWebhookId?: string } = {}): void {
-  tx.events.push({ ...event, ...options, id: newId('evt', tx.now), at: tx.now });
+  const { type, jobId } = event;
+  const id = type === 'workflow_queued' && jobId !== null ? queuedEventId(jobId) : newId('evt', tx.now);
+  tx.events.push({ ...event, ...options, id, at: tx.now });
 }
 
 /** Appends an event for one webhook only, even if the webhook is not subscribed to it. */
@@ -76,11 +78,12 @@ async function writeTeam(tx: Tx, teamId: string, events: readonly PendingEvent[]
       .map(({ id }) => delivery(newId('dlv', at), id, 'event'));
   });
   for (const [, , webhookId] of deliveries) touchLane(tx, teamId, webhookId);
+  const noLongerWaiting = new Set(numbered.filter(isAfterQueued).map(({ jobId }) => jobId as string));
   await Promise.all([
     insertAll(
       tx.db,
       'event',
-      EVENT_COLUMNS,
+      tx.db.pick(EVENT_COLUMNS),
       numbered.map((event) => [
         teamId,
         event.sequence,
@@ -91,13 +94,15 @@ async function writeTeam(tx: Tx, teamId: string, events: readonly PendingEvent[]
         eventBody(event),
         event.at,
         event.trace ?? null,
+        event.type === 'workflow_queued' && !noLongerWaiting.has(event.jobId ?? '') ? 0 : 1,
       ]),
     ),
     insertAll(tx.db, 'delivery', DELIVERY_COLUMNS, deliveries),
+    tx.db.pick({ sqlite: () => indexQueued(tx, teamId, [...noLongerWaiting]), postgres: async () => {} })(),
   ]);
 }
 
-const EVENT_COLUMNS = {
+const SHARED_COLUMNS = {
   team_id: 'text',
   sequence: 'bigint',
   id: 'text',
@@ -108,6 +113,33 @@ const EVENT_COLUMNS = {
   created_at: 'bigint',
   trace: 'text',
 } satisfies Record<string, ColumnType>;
+const EVENT_COLUMNS = {
+  sqlite: { ...SHARED_COLUMNS, indexed: 'integer' },
+  postgres: SHARED_COLUMNS,
+} satisfies Either<Record<string, ColumnType>>;
+
+/**
+ * Returns the id of a job's event `workflow_queued`, which differs from the id of the job only in the prefix. Events
+ * that were written before schema version 21 have other ids.
+ */
+export function queuedEventId(jobId: string): string {
+  return `evt${jobId.slice('job'.length)}`;
+}
+
+/** Whether an event is the first event of its job after `workflow_queued`. */
+function isAfterQueued({ type, jobId, data }: NewEvent): boolean {
+  if (jobId === null || type === 'workflow_queued') return false;
+  return type === 'workflow_started' || data.startedAt === undefined;
+}
+
+/** Adds the events `workflow_queued` of these jobs to the index `event_workflow` of SQLite. */
+async function indexQueued({ db }: Tx, teamId: string, jobIds: readonly string[]): Promise<void> {
+  for (const jobId of jobIds) {
+    await db.run`
+      update event /* use event_id */ set indexed = 1
+      where team_id = ${teamId} and id = ${queuedEventId(jobId)} and indexed = 0`;
+  }
+}
 
 export const DELIVERY_COLUMNS = {
   team_id: 'text',
@@ -228,13 +260,8 @@ export async function history(
   const { first, end, since, until } = idsBetween('evt', input);
   const isSought = types !== undefined || jobId !== undefined;
   const most = isSought ? Math.max(MAX_SCANNED, limit + 1) : limit + 1;
-  const [index, ofWorkflow] =
-    workflowId === undefined ? ['event_id', ''] : ['event_workflow', 'and workflow_id = $7'];
-  // This statement does not read bodies. They are read only for events on the page.
   const scanned = await view.db.all<{ id: string; type: EventType; jobId: string | null }>(
-    `select id, type, job_id as "jobId" from event /* use ${index} */
-     where team_id = $1 and id >= $2 and id < $3 and created_at between $5 and $6 ${ofWorkflow}
-     order by id desc limit $4`,
+    workflowId === undefined ? SCAN : SCAN_WORKFLOW,
     ...[teamId, first, end, most, since, until],
     ...(workflowId === undefined ? [] : [workflowId]),
   );
@@ -247,6 +274,26 @@ export async function history(
   if (fitting.length > limit) return { events, next: ids.at(-1) ?? null };
   return { events, next: scanned.length < most ? null : (scanned.at(-1)?.id ?? null) };
 }
+
+// These statements do not read bodies. They are read only for events on the page.
+const SELECT_SCANNED = 'select id, type, job_id as "jobId" from event';
+const IN_RANGE = 'team_id = $1 and id >= $2 and id < $3 and created_at between $5 and $6';
+const NEWEST_FIRST = 'order by id desc limit $4';
+const SCAN = `${SELECT_SCANNED} /* use event_id */ where ${IN_RANGE} ${NEWEST_FIRST}`;
+const SCAN_WORKFLOW = {
+  // The second part finds the events that the index lacks. A workflow has at most two unfinished jobs.
+  sqlite: `
+    select * from (
+      ${SELECT_SCANNED} /* use event_workflow */
+      where ${IN_RANGE} and workflow_id = $7 and indexed = 1 ${NEWEST_FIRST})
+    union all
+    ${SELECT_SCANNED} /* use event_id */
+    where ${IN_RANGE} and indexed = 0 and id in (
+      select 'evt' || substr(id, 4) from job /* use job_slot */
+      where team_id = $1 and workflow_id = $7 and ${UNFINISHED})
+    ${NEWEST_FIRST}`,
+  postgres: `${SELECT_SCANNED} where ${IN_RANGE} and workflow_id = $7 ${NEWEST_FIRST}`,
+};
 
 /** Maximum number of events scanned for a page. Event types and jobs have no index. */
 const MAX_SCANNED = 2_000;
