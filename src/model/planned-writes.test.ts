@@ -1,7 +1,7 @@
 /** What a run writes for each record, and which field names a version stores. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type ComparedRecord, mergeFields, planWrites } from './planned-writes.ts';
+import { type ComparedRecord, insertsOf, mergeFields, planWrites } from './planned-writes.ts';
 import type { Mode } from './workflow.ts';
 
 const row = (id: string, seq: number, changes: Partial<ComparedRecord> = {}): ComparedRecord => ({
@@ -23,24 +23,27 @@ const plan = (mode: Mode, records: Record<string, string>) =>
 
 test('writes new and changed records and keeps the rest', () => {
   assert.deepEqual(plan('upsert', { new: 'n', same: 'old same', other: 'o', fresh: 'f' }), {
-    writes: [
-      { kind: 'insert', id: 'new', body: 'n' },
-      { kind: 'supersede', id: 'other', seq: 2, addedIn: 1, body: 'o' },
-      { kind: 'rewrite', seq: 4, body: 'f' },
-    ],
+    writes: {
+      inserts: { records: '[["new","n"]]', count: 1, bytes: 1, largest: 1 },
+      changes: [
+        { kind: 'supersede', id: 'other', seq: 2, addedIn: 1, body: 'o' },
+        { kind: 'rewrite', seq: 4, body: 'f' },
+      ],
+    },
     kept: [1],
   });
 });
 
 test('restores a row that the run has closed if the record reverts to it', () => {
-  assert.deepEqual(plan('replace', { mine: 'old mine' }).writes, [{ kind: 'restore', seq: 3 }]);
-  assert.deepEqual(plan('replace', { mine: 'mine' }), { writes: [], kept: [3] });
-  assert.deepEqual(plan('replace', { mine: 'm' }).writes, [{ kind: 'rewrite', seq: 3, body: 'm' }]);
+  const changes = (records: Record<string, string>) => plan('replace', records).writes.changes;
+  assert.deepEqual(changes({ mine: 'old mine' }), [{ kind: 'restore', seq: 3 }]);
+  assert.deepEqual(plan('replace', { mine: 'mine' }), { writes: { inserts: null, changes: [] }, kept: [3] });
+  assert.deepEqual(changes({ mine: 'm' }), [{ kind: 'rewrite', seq: 3, body: 'm' }]);
 });
 
 test('never changes an existing record in the mode append', () => {
   const { writes, kept } = plan('append', { other: 'o', fresh: 'f', new: 'n' });
-  assert.deepEqual(writes, [{ kind: 'insert', id: 'new', body: 'n' }]);
+  assert.deepEqual(writes, { inserts: insertsOf([['new', 'n']]), changes: [] });
   assert.deepEqual(kept, [2, 4]);
 });
 

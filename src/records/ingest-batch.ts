@@ -7,7 +7,7 @@ import { isSuppressed, type Suppression } from './suppress.ts';
  * Limits for the records that one transaction writes, and that the ingest thread processes in one turn, so that other
  * teams do not wait long.
  */
-const MAX_BATCH_RECORDS = 250;
+const MAX_BATCH_RECORDS = 500;
 const MAX_BATCH_BYTES = 1_048_576;
 /**
  * Maximum number of fields in a batch. Each field takes time in addition to its bytes: without this limit, a batch
@@ -60,6 +60,27 @@ export interface RecordBatch {
   fields: string[];
   /** Whether lines remain for another batch. */
   more: boolean;
+}
+
+/**
+ * The JSON texts of records, joined, and the length of each. One text is copied between threads in a third
+ * of the time that a list takes.
+ */
+export interface Lines {
+  text: string;
+  lengths: readonly number[];
+}
+
+export function packLines(lines: readonly string[]): Lines {
+  return { text: lines.join(''), lengths: lines.map(({ length }) => length) };
+}
+
+export function unpackLines({ text, lengths }: Lines): string[] {
+  let end = 0;
+  return lengths.map((length) => {
+    end += length;
+    return text.slice(end - length, end);
+  });
 }
 
 export interface BatchReader {

@@ -6,7 +6,7 @@
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { FencedError, Problem } from '../model/error.ts';
 import type { AttemptLease } from '../model/job.ts';
-import { planWrites, type StagedWrite } from '../model/planned-writes.ts';
+import { planWrites, type StagedWrites } from '../model/planned-writes.ts';
 import { InvalidRecordError } from '../model/record.ts';
 import type { Mode } from '../model/workflow.ts';
 import { openReader } from '../store/open.ts';
@@ -15,8 +15,10 @@ import {
   type BatchReader,
   createBatchReader,
   type IngestSettings,
+  type Lines,
   type RecordBatch,
   TooManyRecordsError,
+  unpackLines,
 } from './ingest-batch.ts';
 
 export interface IngestThreadData {
@@ -30,7 +32,7 @@ export interface IngestThreadData {
  */
 export type ToIngest =
   | { run: number; begin: { held: AttemptLease; settings: IngestSettings } }
-  | { run: number; plan: readonly string[] }
+  | { run: number; plan: Lines }
   | { run: number; end: true }
   | { close: true };
 
@@ -42,7 +44,7 @@ export type FromIngest = { run: number } & ({ planned: PlannedBatch | 'wait' } |
 
 /** A planned batch: its writes, and the `seq` of each unchanged record. */
 export interface PlannedBatch extends Omit<RecordBatch, 'records' | 'sizes'> {
-  writes: StagedWrite[];
+  writes: StagedWrites;
   kept: number[];
 }
 
@@ -88,9 +90,9 @@ function serve(port: MessagePort, store: StoreReader): void {
     }
   });
 
-  async function reply(number: number, run: Run, lines: readonly string[]): Promise<FromIngest> {
+  async function reply(number: number, run: Run, lines: Lines): Promise<FromIngest> {
     try {
-      run.reader.push(lines);
+      run.reader.push(unpackLines(lines));
       return { run: number, planned: await plan(store, run) };
     } catch (error) {
       return { run: number, refused: refusal(error) };
@@ -108,7 +110,7 @@ async function plan(store: StoreReader, run: Run): Promise<PlannedBatch | 'wait'
   run.waiting = undefined;
   run.before = next.records;
   const { records, sizes, ...batch } = next;
-  if (records.size === 0) return { ...batch, writes: [], kept: [] };
+  if (records.size === 0) return { ...batch, writes: { inserts: null, changes: [] }, kept: [] };
   const { version, rows } = await store.records.compare({
     held,
     ids: [...records.keys()],

@@ -97,7 +97,8 @@ export async function ingest(
   async function stage(batch: PlannedBatch): Promise<void> {
     for (const skipped of batch.named) onSkipped(skipped);
     const { writes } = batch;
-    const { seqs } = writes.length === 0 ? { seqs: [] } : await store.records.stage({ held, writes });
+    const isEmpty = writes.inserts === null && writes.changes.length === 0;
+    const { seqs } = isEmpty ? { seqs: [] } : await store.records.stage({ held, writes });
     add(total, batch, seqs, mode);
   }
 }

@@ -7,7 +7,7 @@ import type { Logger } from '../observe/log.ts';
 import { FairPlaces } from '../std/fair-share.ts';
 import { startThread } from '../std/own-files.ts';
 import { Thread } from '../std/thread.ts';
-import { type IngestSettings, TooManyRecordsError } from './ingest-batch.ts';
+import { type IngestSettings, packLines, TooManyRecordsError } from './ingest-batch.ts';
 import type { FromIngest, IngestThreadData, PlannedBatch, Refusal, ToIngest } from './ingest-thread.ts';
 import type { Suppression } from './suppress.ts';
 
@@ -68,7 +68,7 @@ export class Ingester {
     const run = this.#runs;
     thread.send({ run, begin: input });
     const ask = (lines: readonly string[]) =>
-      this.#turns.run(input.held.teamId, () => thread.call(run, { run, plan: lines }, plannedOf));
+      this.#turns.run(input.held.teamId, () => thread.call(run, { run, plan: packLines(lines) }, plannedOf));
     return {
       plan: async (lines, before) => {
         const planned = await ask(lines);

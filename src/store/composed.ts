@@ -1,6 +1,6 @@
 /** Store operations that need several transactions. They combine operations of the table. */
 import type { AttemptLease } from '../model/job.ts';
-import type { StagedWrite } from '../model/planned-writes.ts';
+import type { StagedWrites } from '../model/planned-writes.ts';
 import type { CallsOf } from './operation.ts';
 import { type Settlement, settlementRow } from './operations/settle.ts';
 import type { OPERATIONS } from './operations/table.ts';
@@ -34,23 +34,23 @@ export function composed({ jobs, records, webhooks, deliveries }: Calls) {
 function inParts(parts: Calls['records']) {
   return {
     /**
-     * Writes one batch (at most 500 records and 1 MiB) under the next version. Returns the `seq` of each write, in
-     * order. The operation is idempotent, so that a call whose result was lost can be repeated. Rejects with an Error
+     * Writes one batch (at most 500 records and 1 MiB) under the next version. Returns the `seq` of each record, new
+     * ones first, in order. The operation is idempotent, so that a call whose result was lost can be repeated. Rejects with an Error
      * if a row differs from what `compare` returned. Takes several transactions if the rows to be replaced are long.
      */
     async stage({
       held,
-      writes,
+      writes: { inserts, changes },
     }: {
       held: AttemptLease;
-      writes: readonly StagedWrite[];
+      writes: StagedWrites;
     }): Promise<{ seqs: number[] }> {
-      const seqs: number[] = [];
-      do {
-        const part = await parts.stage({ held, writes: writes.slice(seqs.length) });
-        seqs.push(...part.seqs);
-      } while (seqs.length < writes.length);
-      return { seqs };
+      const { seqs, handled } = await parts.stage({ held, writes: { inserts, changes } });
+      for (let left = changes.slice(handled); left.length > 0; ) {
+        const part = await parts.stage({ held, writes: { inserts: null, changes: left } });
+        left = left.slice(part.handled);
+      }
+      return { seqs: [...seqs, ...changes.map(({ seq }) => seq)] };
     },
     /**
      * Marks records of the current version (at most 500) as removed in the next version, except records that this run

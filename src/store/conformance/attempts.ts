@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { FencedError } from '../../model/error.ts';
 import { type AttemptLease, type Job, MAX_CRASHES } from '../../model/job.ts';
+import { insertsOf } from '../../model/planned-writes.ts';
 import type { Store } from '../store.ts';
 import {
   allEvents,
@@ -217,7 +218,7 @@ export function testAttempts(open: Open): void {
       running.map((held, n) =>
         store.records.stage({
           held: n % 3 === 0 ? { ...held, attempt: 7 } : held,
-          writes: [{ kind: 'insert', id: 'a', body: '{"id":"a"}' }],
+          writes: { inserts: insertsOf([['a', '{"id":"a"}']]), changes: [] },
         }),
       ),
     );
@@ -243,7 +244,7 @@ const heldOperations: Record<string, (store: Store, held: AttemptLease) => Promi
     }),
   'records.sweep': (store, held) => store.records.sweep({ held, limit: 10 }),
   'records.stage': (store, held) =>
-    store.records.stage({ held, writes: [{ kind: 'insert', id: 'b', body: '{"id":"b"}' }] }),
+    store.records.stage({ held, writes: { inserts: insertsOf([['b', '{"id":"b"}']]), changes: [] } }),
   'records.compare': (store, held) => store.records.compare({ held, ids: ['a'] }),
   'records.currentSeqs': (store, held) => store.records.currentSeqs({ held, afterSeq: 0, rows: 10 }),
   'records.remove': (store, held) => store.records.remove({ held, seqs: [1] }),

@@ -1,6 +1,7 @@
 /** Erasing a person: finding and removing records, and suppressing new ones. */
 import assert from 'node:assert/strict';
 import { FencedError } from '../../model/error.ts';
+import { insertsOf } from '../../model/planned-writes.ts';
 import type { ChangesCursor } from '../operations/records.ts';
 import type { Store } from '../store.ts';
 import {
@@ -102,19 +103,21 @@ export function testErasure(open: Open): void {
     assert.ok(ada);
     const { seqs } = await store.records.stage({
       held,
-      writes: [
-        {
-          kind: 'supersede',
-          id: 'a',
-          seq: ada.seq,
-          addedIn: ada.addedIn,
-          body: '{"id":"a","name":"Changed"}',
-        },
-        { kind: 'insert', id: 'e', body: '{"id":"e","name":"Eve"}' },
-      ],
+      writes: {
+        inserts: insertsOf([['e', '{"id":"e","name":"Eve"}']]),
+        changes: [
+          {
+            kind: 'supersede',
+            id: 'a',
+            seq: ada.seq,
+            addedIn: ada.addedIn,
+            body: '{"id":"a","name":"Changed"}',
+          },
+        ],
+      },
     });
     assert.equal(await store.erasure.remove({ ...at, seqs }), 3);
-    await assert.rejects(store.records.stage({ held, writes: [] }), FencedError);
+    await assert.rejects(store.records.stage({ held, writes: { inserts: null, changes: [] } }), FencedError);
 
     const job = await store.jobs.get({ teamId: at.teamId, id: held.jobId });
     assert.equal(job?.state, 'retrying');

@@ -1,6 +1,7 @@
 /** Records: the content of a version, and its order. */
 import assert from 'node:assert/strict';
 import type { AttemptLease } from '../../model/job.ts';
+import { insertsOf } from '../../model/planned-writes.ts';
 import type { Store } from '../store.ts';
 import {
   caseWith,
@@ -168,12 +169,15 @@ export function testRecords(open: Open): void {
   it('refuses a batch that is too large', async ({ store }) => {
     const held = await makeRunning(store, await makeWorkflow(store));
     const records = Array.from({ length: 501 }, (_, n) => ({ id: String(n), body: '{}' }));
-    const writes = records.map((record) => ({ kind: 'insert' as const, ...record }));
+    const writes = (from: number) => ({
+      inserts: insertsOf(records.slice(from).map(({ id, body }) => [id, body])),
+      changes: [],
+    });
     const ids = records.map(({ id }) => id);
     await assert.rejects(store.records.compare({ held, ids }), /500 records/);
-    await assert.rejects(store.records.stage({ held, writes }), /500 records/);
+    await assert.rejects(store.records.stage({ held, writes: writes(0) }), /500 records/);
     await assert.rejects(store.records.remove({ held, seqs: ids.map(Number) }), /500 records/);
-    await store.records.stage({ held, writes: writes.slice(1) });
+    await store.records.stage({ held, writes: writes(1) });
   });
 
   it('stores the length of the longest record in bytes', async ({ store }) => {

@@ -1,6 +1,6 @@
 /** Comparing and staging: exactly the decided writes are made, or none. */
 import assert from 'node:assert/strict';
-import type { StagedWrite } from '../../model/planned-writes.ts';
+import { insertsOf, type StagedChange, type StagedWrites } from '../../model/planned-writes.ts';
 import {
   caseWith,
   claimOne,
@@ -79,16 +79,21 @@ export function testStaging(open: Open): void {
     await publishRun(store, at, { a: 'Ada', b: 'Bob' });
     const { bytes } = (await inspect(at)).found;
     const held = await makeRunning(store, at);
-    const batches: StagedWrite[][] = [
-      [
-        { kind: 'insert', id: 'c', body: '{"id":"c"}' },
-        { kind: 'supersede', id: 'a', seq: 1, addedIn: 1, body: '{"id":"a"}' },
-        { kind: 'supersede', id: 'b', seq: 2, addedIn: 1, body: '{"id":"b"}' },
-      ],
-      [
-        { kind: 'rewrite', seq: 3, body: '{"id":"c","name":"Cid"}' },
-        { kind: 'restore', seq: 1 },
-      ],
+    const batches: StagedWrites[] = [
+      {
+        inserts: insertsOf([['c', '{"id":"c"}']]),
+        changes: [
+          { kind: 'supersede', id: 'a', seq: 1, addedIn: 1, body: '{"id":"a"}' },
+          { kind: 'supersede', id: 'b', seq: 2, addedIn: 1, body: '{"id":"b"}' },
+        ],
+      },
+      {
+        inserts: null,
+        changes: [
+          { kind: 'rewrite', seq: 3, body: '{"id":"c","name":"Cid"}' },
+          { kind: 'restore', seq: 1 },
+        ],
+      },
     ];
     for (const writes of batches) {
       const first = await store.records.stage({ held, writes });
@@ -100,6 +105,35 @@ export function testStaging(open: Open): void {
     assert.deepEqual([counted, found], [found, { added: 1, changed: 1, removed: 0, grown, bytes }]);
   });
 
+  it('adds only the new records of a batch that repeats others', async ({ store, inspect }) => {
+    const at = await makeWorkflow(store);
+    const held = await makeRunning(store, at);
+    const stage = (...ids: string[]) =>
+      store.records.stage({
+        held,
+        writes: { inserts: insertsOf(ids.map((id) => [id, JSON.stringify({ id })])), changes: [] },
+      });
+    assert.deepEqual((await stage('a', 'b')).seqs, [1, 2]);
+    assert.deepEqual((await stage('b', 'c')).seqs, [2, 4]);
+    const { counted, found } = await inspect(at);
+    assert.deepEqual([counted, found.added], [found, 3]);
+  });
+
+  it('stores ids and texts character by character', async ({ store }) => {
+    const at = await makeWorkflow(store);
+    const held = await makeRunning(store, at);
+    const records = ['"', '\\', "'", '\n', '12', 'é', '😀', '[]', '\u2028'].map((id) => ({
+      id,
+      body: `{"id":${JSON.stringify(id)},"text":"\\u0000\\ud800\\/","number":12345678901234567890.10e2}`,
+    }));
+    await stageRecords(store, held, 'upsert', records);
+    const { rows } = await store.records.compare({ held, ids: records.map(({ id }) => id) });
+    assert.deepEqual(
+      rows.map(({ id, body }) => ({ id, body })),
+      records,
+    );
+  });
+
   it('refuses a batch that does not match the stored rows, and writes nothing', async ({
     store,
     inspect,
@@ -109,9 +143,7 @@ export function testStaging(open: Open): void {
     const held = await makeRunning(store, at);
     await stageRecords(store, held, 'upsert', people({ b: 'Bert' }));
     const body = '{"id":"a"}';
-    const wrong: StagedWrite[] = [
-      { kind: 'insert', id: 'a', body },
-      { kind: 'insert', id: 'b', body: '{"id":"b"}' },
+    const wrong: StagedChange[] = [
       { kind: 'supersede', id: 'a', seq: 1, addedIn: 0, body },
       { kind: 'supersede', id: 'a', seq: 2, addedIn: 1, body },
       { kind: 'supersede', id: 'x', seq: 1, addedIn: 1, body },
@@ -120,8 +152,12 @@ export function testStaging(open: Open): void {
       { kind: 'rewrite', seq: 9, body },
       { kind: 'restore', seq: 9 },
     ];
-    for (const write of wrong) {
-      const writes: StagedWrite[] = [{ kind: 'insert', id: 'new', body: '{"id":"new"}' }, write];
+    const fresh = ['new', '{"id":"new"}'] as const;
+    for (const writes of [
+      { inserts: insertsOf([fresh, ['a', body]]), changes: [] },
+      { inserts: insertsOf([fresh, ['b', '{"id":"b"}']]), changes: [] },
+      ...wrong.map((change) => ({ inserts: insertsOf([fresh]), changes: [change] })),
+    ]) {
       await assert.rejects(
         store.records.stage({ held, writes }),
         /differs from the record that the run read earlier/,

@@ -6,14 +6,14 @@
  * what the run compared, the run ends with an error. Only one attempt writes at a time, so such a difference would be a
  * bug.
  *
- * SQLite writes row by row; PostgreSQL writes a batch per statement. PostgreSQL changes rows by `insert … on conflict
+ * New rows are inserted by one statement. SQLite changes rows one by one, PostgreSQL a batch per statement. PostgreSQL changes rows by `insert … on conflict
  * do update`, which finds each row by the primary key, whatever the planner expects of the table. An `update … from
  * unnest(…)` may scan all records of a workflow. If the row to change did not exist, the inserted row has an empty
  * body, which no record has.
  */
 
 import type { AttemptLease } from '../../model/job.ts';
-import type { StagedWrite } from '../../model/planned-writes.ts';
+import type { Inserts, StagedChange, StagedWrites } from '../../model/planned-writes.ts';
 import { atATime, both, type Either, forEach, inParts, isFull, MAX_BATCH, MAX_BATCH_BYTES } from '../sql.ts';
 import type { Tx } from '../transaction.ts';
 import { lockHeld } from './jobs.ts';
@@ -38,15 +38,16 @@ interface Run {
 }
 
 /**
- * Carries out as many of the writes as fit into one transaction, starting with the first. Returns the `seq` of each of
- * these writes.
+ * Adds the new records, and carries out as many of the changes as fit into one transaction, starting with the first.
+ * Returns the `seq` of each new record, and how many changes it has handled.
  */
 export async function stage(
   tx: Tx,
-  { held, writes }: { held: AttemptLease; writes: readonly StagedWrite[] },
-): Promise<{ seqs: number[] }> {
-  if (writes.length > MAX_BATCH)
-    throw new RangeError(`A batch may have at most ${MAX_BATCH} records, but this one has ${writes.length}`);
+  { held, writes: { inserts, changes } }: { held: AttemptLease; writes: StagedWrites },
+): Promise<{ seqs: number[]; handled: number }> {
+  const records = (inserts?.count ?? 0) + changes.length;
+  if (records > MAX_BATCH)
+    throw new RangeError(`A batch may have at most ${MAX_BATCH} records, but this one has ${records}`);
   const { workflow } = await lockHeld(tx, held);
   const run: Run = {
     at: [workflow.teamId, workflow.id, workflow.currentVersion + 1],
@@ -57,10 +58,13 @@ export async function stage(
     touched: 0,
     grown: 0,
   };
-  const seqs: number[] = [];
+  const seqs = inserts === null ? [] : await add(tx, run, inserts);
   const step = atATime(tx.db, MAX_BATCH);
-  while (seqs.length < writes.length && run.touched < MAX_BATCH_BYTES) {
-    seqs.push(...(await write(tx, run, writes.slice(seqs.length, seqs.length + step))));
+  let handled = 0;
+  while (handled < changes.length && run.touched < MAX_BATCH_BYTES) {
+    const some = changes.slice(handled, handled + step);
+    await change(tx, run, some);
+    handled += some.length;
   }
   await tx.db.run`
     update workflow
@@ -68,41 +72,72 @@ export async function stage(
       staged_changed = staged_changed + ${run.changed},
         staged_largest = greatest(staged_largest, ${run.largest}), staged_bytes = staged_bytes + ${run.grown}
     where team_id = ${workflow.teamId} and id = ${workflow.id}`;
-  return { seqs };
+  return { seqs, handled };
 }
 
-type Write<Kind extends StagedWrite['kind']> = Extract<StagedWrite, { kind: Kind }>;
+// Inserts a list of [id, body] or [id, body, seq], passed as JSON. Without a `seq`, records are numbered from `$4`.
+const INSERT = {
+  sqlite: `
+    insert into record (workflow, added_in, seq, id, body)
+    select (select number from workflow where team_id = $1 and id = $2), $3,
+           coalesce(value ->> 2, $4 + key), value ->> 0, value ->> 1
+    from json_each($5) where true
+    on conflict do nothing`,
+  postgres: `
+    insert into record (team_id, workflow_id, added_in, seq, id, body)
+    select $1, $2, $3::integer, coalesce((value ->> 2)::bigint, $4::bigint + place - 1), value ->> 0, value ->> 1
+    from json_array_elements($5::json) with ordinality as new (value, place)
+    on conflict do nothing`,
+};
 
-async function write(tx: Tx, run: Run, writes: readonly StagedWrite[]): Promise<number[]> {
-  for (const one of writes) {
+/** Adds new records, and returns the `seq` of each. */
+async function add(tx: Tx, run: Run, { records, count, bytes, largest }: Inserts): Promise<number[]> {
+  run.touched += bytes;
+  run.largest = Math.max(run.largest, largest);
+  const first = run.nextSeq;
+  const added = await tx.db.run(INSERT, ...run.at, first, records);
+  if (added > 0) run.nextSeq += count;
+  run.added += added;
+  if (added === count) {
+    run.grown += bytes;
+    return Array.from({ length: count }, (_, place) => first + place);
+  }
+  // An earlier call, whose result was lost, has written the others.
+  const rows = (JSON.parse(records) as [string, string][]).map(([id, body]) => ({ id, body }));
+  const seqs = await findWritten(tx, run, rows);
+  return rows.map(({ id, body }) => {
+    const seq = seqs.get(id);
+    if (seq === undefined) throw notCompared(run, id);
+    if (seq >= first) run.grown += Buffer.byteLength(body);
+    return seq;
+  });
+}
+
+async function change(tx: Tx, run: Run, changes: readonly StagedChange[]): Promise<void> {
+  for (const one of changes) {
     if (one.kind === 'restore') continue;
     const bytes = Buffer.byteLength(one.body);
     run.largest = Math.max(run.largest, bytes);
     run.touched += bytes;
   }
-  const seqs = await add(tx, run, ofKind(writes, 'insert'), ofKind(writes, 'supersede'));
-  const rewrites = ofKind(writes, 'rewrite');
+  const supersedes = ofKind(changes, 'supersede');
+  if (supersedes.length > 0) await supersede(tx, run, supersedes);
+  const rewrites = ofKind(changes, 'rewrite');
   if (rewrites.length > 0) await rewrite(tx, run, rewrites);
-  const restores = ofKind(writes, 'restore');
+  const restores = ofKind(changes, 'restore');
   if (restores.length > 0) await restore(tx, run, restores);
-  return writes.map((one) => ('seq' in one ? one.seq : (seqs.get(one.id) as number)));
 }
 
-function ofKind<Kind extends StagedWrite['kind']>(writes: readonly StagedWrite[], kind: Kind): Write<Kind>[] {
-  return writes.filter((one): one is Write<Kind> => one.kind === kind);
+type Change<Kind extends StagedChange['kind']> = Extract<StagedChange, { kind: Kind }>;
+
+function ofKind<Kind extends StagedChange['kind']>(
+  changes: readonly StagedChange[],
+  kind: Kind,
+): Change<Kind>[] {
+  return changes.filter((one): one is Change<Kind> => one.kind === kind);
 }
 
-const INSERT = {
-  sqlite: `
-    insert into record (workflow, added_in, seq, id, body)
-    values ((select number from workflow where team_id = $1 and id = $2), $3, $4, $5, $6)
-    on conflict do nothing`,
-  postgres: `
-    insert into record (team_id, workflow_id, added_in, seq, id, body)
-    select $1, $2, $3::integer, seq, id, body
-    from unnest($4::bigint[], $5::text[], $6::text[]) as new (seq, id, body)
-    on conflict do nothing returning seq`,
-};
+const REPLACE = both((pick) => `${pick(INSERT)} returning seq`);
 const CLOSE = both((pick) =>
   pick({
     sqlite: `
@@ -119,63 +154,31 @@ const CLOSE = both((pick) =>
   }),
 );
 
-/**
- * Adds new records, and new rows for changed records, whose previous rows it closes. Returns the `seq` of each record
- * by its id.
- */
-async function add(
-  tx: Tx,
-  run: Run,
-  inserts: readonly Write<'insert'>[],
-  supersedes: readonly Write<'supersede'>[],
-): Promise<Map<string, number>> {
-  const late = supersedes.find(({ addedIn }) => addedIn >= run.at[2]);
+/** Adds new rows for changed records, and closes their previous rows. */
+async function supersede(tx: Tx, run: Run, changes: readonly Change<'supersede'>[]): Promise<void> {
+  const late = changes.find(({ addedIn }) => addedIn >= run.at[2]);
   if (late !== undefined) throw notCompared(run, late.id);
-  const rows = [
-    ...inserts.map(({ id, body }, place) => ({ seq: run.nextSeq + place, id, body, isNew: true })),
-    ...supersedes.map(({ seq, id, body }) => ({ seq, id, body, isNew: false })),
-  ];
-  const olds = supersedes.map(({ seq, addedIn, id }) => [seq, addedIn, id] as const);
+  const olds = changes.map(({ seq, addedIn, id }) => [seq, addedIn, id] as const);
+  const rows = JSON.stringify(changes.map(({ seq, id, body }) => [id, body, seq]));
   const [closed, inserted] = await Promise.all([
     forEach<Sized>(tx.db, CLOSE, run.at, olds),
-    insert(tx, run, rows),
+    tx.db.all<{ seq: number }>(REPLACE, ...run.at, 0, rows),
   ]);
   const bytesOfClosed = new Map(closed.map(({ seq, bytes }) => [seq, bytes]));
-  const added = new Set(inserted);
-  for (const { seq, id, body, isNew } of rows) {
+  const added = new Set(inserted.map(({ seq }) => seq));
+  for (const { seq, id, body } of changes) {
     const old = bytesOfClosed.get(seq);
-    // The new row of a changed record must have been added exactly if this call closed the previous row.
-    if (!isNew && (old === 0 || (old !== undefined) !== added.has(seq))) throw notCompared(run, id);
-    if (!added.has(seq)) continue;
-    run.touched += old ?? 0;
-    run.grown += Buffer.byteLength(body) - (old ?? 0);
+    // The new row must have been added exactly if this call closed the previous row.
+    if (old === 0 || (old !== undefined) !== added.has(seq)) throw notCompared(run, id);
+    if (old === undefined) continue;
+    run.touched += old;
+    run.grown += Buffer.byteLength(body) - old;
   }
-  const ofInserts = rows.filter(({ seq, isNew }) => isNew && added.has(seq)).length;
-  if (ofInserts > 0) run.nextSeq += inserts.length;
-  run.added += ofInserts;
-  run.changed += added.size - ofInserts;
-  const seqs = new Map(rows.map(({ id, seq }) => [id, seq]));
-  const missing = rows.filter(({ seq }) => !added.has(seq));
-  if (missing.length > 0) for (const [id, seq] of await findWritten(tx, run, missing)) seqs.set(id, seq);
-  return seqs;
-}
-
-/** Adds those rows that do not exist yet, and returns their `seq`s. */
-async function insert(
-  { db }: Tx,
-  run: Run,
-  rows: readonly { seq: number; id: string; body: string }[],
-): Promise<number[]> {
-  const values = rows.map(({ seq, id, body }) => [seq, id, body] as const);
-  const inserts = db.pick({
-    // On SQLite the statement has no `returning`, which would make it 50% slower.
-    sqlite: async () => {
-      const changes = await Promise.all(values.map((row) => db.run(INSERT, ...run.at, ...row)));
-      return rows.filter((_, place) => changes[place] === 1);
-    },
-    postgres: () => forEach<{ seq: number }>(db, INSERT, run.at, values),
-  });
-  return (await inserts()).map(({ seq }) => seq);
+  run.changed += added.size;
+  const missing = changes.filter(({ seq }) => !added.has(seq));
+  if (missing.length === 0) return;
+  const seqs = await findWritten(tx, run, missing);
+  for (const { id, seq } of missing) if (seqs.get(id) !== seq) throw notCompared(run, id);
 }
 
 /** A changed row, and its bytes. */
@@ -195,20 +198,15 @@ const WRITTEN = both((pick) => {
   });
 });
 
-/** Finds rows that an earlier call of this run has already written, but whose result was lost. */
+/** Returns the `seq` of those records, by id, that this run has already written with the same body. */
 async function findWritten(
   tx: Tx,
   run: Run,
-  rows: readonly { seq: number; id: string; body: string; isNew: boolean }[],
+  records: readonly { id: string; body: string }[],
 ): Promise<Map<string, number>> {
-  const wanted = rows.map(({ id, body }) => [id, body]);
+  const wanted = records.map(({ id, body }) => [id, body]);
   const found = await forEach<{ id: string; seq: number }>(tx.db, WRITTEN, run.at, wanted);
-  const seqs = new Map(found.map(({ id, seq }) => [id, seq]));
-  for (const { id, seq, isNew } of rows) {
-    const there = seqs.get(id);
-    if (there === undefined || !(isNew || there === seq)) throw notCompared(run, id);
-  }
-  return seqs;
+  return new Map(found.map(({ id, seq }) => [id, seq]));
 }
 
 /** A statement on single rows by the primary key, with `$4` as the `seq`. PostgreSQL looks up each row separately. */
@@ -237,7 +235,7 @@ const REWRITE = both((pick) =>
   }),
 );
 
-async function rewrite(tx: Tx, run: Run, writes: readonly Write<'rewrite'>[]): Promise<void> {
+async function rewrite(tx: Tx, run: Run, writes: readonly Change<'rewrite'>[]): Promise<void> {
   const seqs = writes.map(({ seq }) => [seq]);
   const bodies = writes.map(({ seq, body }) => [seq, body]);
   const [own] = await Promise.all([
@@ -278,7 +276,7 @@ const REOPEN = both((pick) =>
 );
 
 /** Reverts changes: deletes rows that the run has written, and reopens rows that it had closed. */
-async function restore(tx: Tx, run: Run, writes: readonly Write<'restore'>[]): Promise<void> {
+async function restore(tx: Tx, run: Run, writes: readonly Change<'restore'>[]): Promise<void> {
   const places = (of: readonly { seq: number }[]) => of.map(({ seq }) => [seq]);
   const closed = await forEach<Sized & { addedIn: number }>(tx.db, CLOSED, run.at, places(writes));
   const isClosed = new Set(closed.map(({ seq }) => seq));

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { makeDatabase } from '../../../test/support/postgres.ts';
 import type { AttemptLease } from '../../model/job.ts';
-import { planWrites, type StagedWrite } from '../../model/planned-writes.ts';
+import { planWrites, type StagedChange } from '../../model/planned-writes.ts';
 import { NO_QUOTAS } from '../../model/quota.ts';
 import { silentLogger } from '../../observe/log.ts';
 import { makeRunning, makeWorkflow, publishRun, stageRecords } from '../conformance/setup.ts';
@@ -53,10 +53,12 @@ test('each statement uses the intended index in a team without statistics', asyn
   const records = new Map([...there, ...some(RECORDS, BATCH, 'c')].map(({ id, body }) => [id, body]));
   const { writes } = planWrites({ version, rows, records, mode: 'upsert' });
   const { seqs } = await explaining((tx) => stage(tx, { held, writes }));
-  const rewritten = seqs.map(
-    (seq, n): StagedWrite => ({ kind: n % 2 ? 'restore' : 'rewrite', seq, body: '{}' }),
+  assert.equal(seqs.length, BATCH);
+  const rewritten = writes.changes.map(
+    ({ seq }, n): StagedChange => ({ kind: n % 2 ? 'restore' : 'rewrite', seq, body: '{}' }),
   );
-  await explaining((tx) => stage(tx, { held, writes: rewritten.slice(0, BATCH) }));
+  assert.equal(rewritten.length, BATCH);
+  await explaining((tx) => stage(tx, { held, writes: { inserts: null, changes: rewritten } }));
   await explaining((tx) => remove(tx, { held, seqs: Array.from({ length: BATCH }, (_, n) => n + 1) }));
   await explaining((tx) => currentSeqs(tx, { held, afterSeq: 100, rows: BATCH }));
   await explaining((tx) => page(tx, { ...at, version: 1, afterSeq: 100, rows: BATCH }));
