@@ -54,11 +54,13 @@ export interface Flowhook {
  * @param workflows files by their path, such as `default/people.yaml`
  * @param settings additional environment variables
  * @param database the URL of an empty PostgreSQL database (see `./postgres.ts`). Default: SQLite
+ * @param program the path of `flowhook.js` of another installation. Default: the repository's
  */
 export async function startFlowhook(
   workflows: Record<string, string>,
   settings: Record<string, string> = {},
   database?: string,
+  program?: string,
 ): Promise<Flowhook> {
   const directory = await mkdtemp(join(tmpdir(), 'flowhook-bench-'));
   for (const [path, text] of Object.entries(workflows)) {
@@ -71,14 +73,17 @@ export async function startFlowhook(
     drop,
   } = database === undefined ? await testDatabase(directory) : onPostgres(database);
   const start = () =>
-    startServerProcess({
-      FLOWHOOK_DATA: join(directory, 'data'),
-      FLOWHOOK_WORKFLOWS: join(directory, 'workflows'),
-      FLOWHOOK_BOOTSTRAP_KEY: KEY,
-      FLOWHOOK_LOG_LEVEL: 'warn',
-      ...ofDatabase,
-      ...settings,
-    });
+    startServerProcess(
+      {
+        FLOWHOOK_DATA: join(directory, 'data'),
+        FLOWHOOK_WORKFLOWS: join(directory, 'workflows'),
+        FLOWHOOK_BOOTSTRAP_KEY: KEY,
+        FLOWHOOK_LOG_LEVEL: 'warn',
+        ...ofDatabase,
+        ...settings,
+      },
+      program === undefined ? {} : { program },
+    );
   let server = await start();
   const headers = { 'x-api-key': KEY };
   const pid = () => server.process.pid as number;

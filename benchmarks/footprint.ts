@@ -1,4 +1,7 @@
-/** Start, memory when idle and after a load, dependencies, and size. */
+/**
+ * The package as npm installs it, built from this repository: start, memory when idle and after a load, short commands, and
+ * size.
+ */
 import { execFile, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -6,13 +9,17 @@ import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
+import { packService } from '../test/support/cli/installation.ts';
 import { type Benchmark, median } from './benchmark.ts';
 import { processorMsOf, startFlowhook } from './flowhook.ts';
 import { hammer } from './load.ts';
 
+const run = promisify(execFile);
 const REPOSITORY = join(import.meta.dirname, '..');
 /** Starts per round. The figure is their median. */
 const STARTS = 3;
+/** Short commands per round. */
+const COMMANDS = 9;
 const CONNECTIONS = 64;
 const LOAD_MS = 3_000;
 /** The service releases the memory of its start after six idle seconds. */
@@ -24,12 +31,13 @@ const MB = 1_024 * 1_024;
 
 const benchmark: Benchmark = {
   about:
-    'From the start of the process to its first response (the workflow file is unchanged and the compile ' +
-    `cache warm). Memory is resident memory: "when idle" ${REST_MS / 1_000} s after the first response, ` +
-    `"under load" at the end of ${LOAD_MS / 1_000} s of requests over ${CONNECTIONS} connections (the list of ` +
-    `webhooks), "after the load" ${REST_MS / 1_000} s later. "of files": the part of the idle memory that ` +
-    'consists of pages of files, mostly of Node itself, which processes share. The limit is a process that ' +
-    'imports Fastify and has one route.',
+    'The package as npm installs it. From the start of the process to its first response (the workflow file is ' +
+    'unchanged and the compile cache warm). Memory is resident memory: "when idle" ' +
+    `${REST_MS / 1_000} s after the first response, "under load" at the end of ${LOAD_MS / 1_000} s of requests ` +
+    `over ${CONNECTIONS} connections (the list of webhooks), "after the load" ${REST_MS / 1_000} s later. "of ` +
+    'files": the part of the idle memory that consists of pages of files, mostly of Node itself, which processes ' +
+    'share. "whole run": from the start of a process to its end. "packages", "package" and "unpacked" are without ' +
+    'Node. The limit is a process that imports Fastify and has one route.',
   units: {
     'start to listening': 'ms',
     'start to ready': 'ms',
@@ -38,24 +46,33 @@ const benchmark: Benchmark = {
     'of files': 'MB',
     'under load': 'MB',
     'after the load': 'MB',
-    dependencies: '',
-    'size of dependencies': 'MB',
+    'whole run': 'ms',
+    packages: '',
     package: 'MB',
-    'package, unpacked': 'MB',
+    unpacked: 'MB',
   },
   limit: 'Fastify alone',
   rounds: 2,
-  async setUp({ full }) {
+  async setUp() {
     const directory = await mkdtemp(join(tmpdir(), 'flowhook-footprint-'));
     const script = join(directory, 'alone.mjs');
     await writeFile(script, ALONE);
-    const flowhook = await startFlowhook({
-      'default/people.yaml': 'source: { type: command, command: [echo, "{}"] }\n',
+    const { tarball, bytes } = await packService(directory);
+    await run('tar', ['-xzf', tarball], { cwd: directory });
+    const program = join(directory, 'package/bin/flowhook.js');
+    const compiled = { NODE_COMPILE_CACHE: join(directory, 'compiled') };
+    const flowhook = await startFlowhook(
+      { 'default/people.yaml': 'source: { type: command, command: [echo, "{}"] }\n' },
+      compiled,
+      undefined,
+      program,
+    );
+    const ours = { packages: 1, package: bytes.packed / MB, unpacked: bytes.unpacked / MB };
+    const theirs = await sizeWithDependencies('fastify');
+    const command = (name: string, ...args: string[]) => ({
+      name,
+      round: () => commandFigures(args, { ...process.env, ...compiled }),
     });
-    const root = JSON.parse(await readFile(join(REPOSITORY, 'package.json'), 'utf8')) as Package;
-    const ours = await dependencies(Object.keys(root.dependencies ?? {}));
-    const theirs = await dependencies(['fastify']);
-    const packed = full ? await pack() : {};
     return {
       contestants: [
         { name: 'Fastify alone', round: async () => ({ ...(await alone(script)), ...theirs }) },
@@ -70,12 +87,13 @@ const benchmark: Benchmark = {
               ...startFigures(starts),
               ...(await memoryFigures({ pid, url, path, headers, restMs: REST_MS })),
               ...ours,
-              ...packed,
             };
           },
         },
+        command('node -e 0', '-e', '0'),
+        command('flowhook --version', program, '--version'),
+        command('flowhook jobs list', program, 'jobs', 'list', '--database', flowhook.databaseUrl),
       ],
-      skipped: full ? [] : ['the size of the package, which must be built for that (--full)'],
       async tearDown() {
         await flowhook.stop();
         await rm(directory, { recursive: true });
@@ -111,6 +129,20 @@ async function alone(script: string): Promise<Record<string, number>> {
     await once(child, 'exit');
     if (n === STARTS) return { ...startFigures(starts), ...figures };
   }
+}
+
+/** Runs Node with these arguments several times, each after the other. */
+async function commandFigures(
+  args: readonly string[],
+  env: NodeJS.ProcessEnv,
+): Promise<Record<string, number>> {
+  const took: number[] = [];
+  for (let n = 0; n < COMMANDS; n += 1) {
+    const from = performance.now();
+    await run(process.execPath, args, { env });
+    took.push(performance.now() - from);
+  }
+  return { 'whole run': median(took) };
 }
 
 interface Start {
@@ -168,10 +200,10 @@ interface Package {
   dependencies?: Record<string, string>;
 }
 
-/** The number of these packages and their dependencies, and their size on disk. */
-async function dependencies(names: readonly string[]): Promise<Record<string, number>> {
+/** The number of packages that npm installs with this one, and their size on disk. */
+async function sizeWithDependencies(top: string): Promise<Record<string, number>> {
   const seen = new Set<string>();
-  const waiting = names.map((name) => ({ name, from: REPOSITORY }));
+  const waiting = [{ name: top, from: REPOSITORY }];
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
     const directory = installed(next.name, next.from);
     if (directory === undefined || seen.has(directory)) continue;
@@ -183,7 +215,7 @@ async function dependencies(names: readonly string[]): Promise<Record<string, nu
   }
   let bytes = 0;
   for (const directory of seen) bytes += await size(directory);
-  return { dependencies: seen.size, 'size of dependencies': bytes / MB };
+  return { packages: seen.size, unpacked: bytes / MB };
 }
 
 /** Where Node finds a package imported from this directory. Undefined if it is not installed. */
@@ -204,17 +236,4 @@ async function size(directory: string): Promise<number> {
     else bytes += (await stat(path)).size;
   }
   return bytes;
-}
-
-/** Builds the package. */
-async function pack(): Promise<Record<string, number>> {
-  const { stdout } = await promisify(execFile)('npm', ['pack', '--dry-run', '--json', '--silent'], {
-    cwd: REPOSITORY,
-    maxBuffer: 64 * MB,
-  });
-  // The output of the build comes before the JSON.
-  const [{ size: packed, unpackedSize }] = JSON.parse(stdout.slice(stdout.search(/^\[$/m))) as [
-    { size: number; unpackedSize: number },
-  ];
-  return { package: packed / MB, 'package, unpacked': unpackedSize / MB };
 }

@@ -9,19 +9,22 @@ import { newcomerIn } from './newcomer.ts';
 const root = join(import.meta.dirname, '../../..');
 const run = promisify(execFile);
 
-export interface Installation {
-  /** The directory, which contained only the tarball before npm installed it. */
-  directory: string;
+export interface PackedService {
   /** The name of the tarball. */
   tarball: string;
-  /** The command `flowhook`, as npm has linked it. */
-  program: string;
-  /** The environment of the user who has installed the package. */
-  newcomer: Readonly<Record<string, string>>;
   /** The packed files, with slashes, such as `bin/flowhook.js`. */
   files: string[];
   /** Size of the tarball, and of its files. */
   bytes: { packed: number; unpacked: number };
+}
+
+export interface Installation extends PackedService {
+  /** The directory, which contained only the tarball before npm installed it. */
+  directory: string;
+  /** The command `flowhook`, as npm has linked it. */
+  program: string;
+  /** The environment of the user who has installed the package. */
+  newcomer: Readonly<Record<string, string>>;
   remove(): Promise<void>;
 }
 
@@ -73,9 +76,8 @@ export async function makeExecutable(directory: string): Promise<string> {
   }
 }
 
-/** Packs the repository, and installs the tarball as a newcomer would. */
-export async function installPackage(): Promise<Installation> {
-  const directory = await mkdtemp(join(tmpdir(), 'flowhook-package-'));
+/** Builds the package from the repository, and puts the tarball into the directory. */
+export async function packService(directory: string): Promise<PackedService> {
   const copy = join(directory, 'copy');
   await buildCopy(copy);
   // Without `prepack`, which would build again and print text between the JSON.
@@ -91,15 +93,24 @@ export async function installPackage(): Promise<Installation> {
   const [packed] = Object.values(JSON.parse(stdout) as Packed[] | Record<string, Packed>);
   if (packed === undefined) throw new Error(`npm has packed nothing: ${stdout}`);
   await rm(copy, { recursive: true });
-  const newcomer = newcomerIn(join(directory, 'home'));
-  await run('npm', ['install', `./${packed.filename}`], { cwd: directory, env: newcomer });
   return {
-    directory,
     tarball: packed.filename,
-    program: join(directory, 'node_modules', '.bin', 'flowhook'),
-    newcomer,
     files: packed.files.map(({ path }) => path),
     bytes: { packed: packed.size, unpacked: packed.unpackedSize },
+  };
+}
+
+/** Packs the repository, and installs the tarball as a newcomer would. */
+export async function installPackage(): Promise<Installation> {
+  const directory = await mkdtemp(join(tmpdir(), 'flowhook-package-'));
+  const packed = await packService(directory);
+  const newcomer = newcomerIn(join(directory, 'home'));
+  await run('npm', ['install', `./${packed.tarball}`], { cwd: directory, env: newcomer });
+  return {
+    ...packed,
+    directory,
+    program: join(directory, 'node_modules', '.bin', 'flowhook'),
+    newcomer,
     remove: () => rm(directory, { recursive: true, force: true, maxRetries: 5 }),
   };
 }
