@@ -154,8 +154,8 @@ export const RULES: Readonly<Record<string, (files: readonly SourceFile[]) => st
   'environment-read-once': (files) =>
     production(files)
       .filter((file) => !file.path.startsWith('src/config/'))
-      // `delete` removes a variable for child processes and does not read it.
-      .filter((file) => /(?<!\bdelete )\bprocess\s*\.\s*env\b/.test(file.bare))
+      // `delete` removes a variable for child processes, and `Object.assign` sets variables. Neither reads them.
+      .filter((file) => /(?<!\bdelete |\bObject\.assign\()\bprocess\s*\.\s*env\b/.test(file.bare))
       .map((file) => `${file.path} reads process.env: only src/config/ may. Pass the value as an argument.`),
 
   'status-chosen-once': (files) =>

@@ -4,10 +4,10 @@
  * File descriptors (see `launcher.ts`): 0 the input, 1 and 2 the log, 3 records as NDJSON, 4 the result, 5 the per-host
  * request limits of the server.
  */
-import { readFileSync } from 'node:fs';
 import { Socket } from 'node:net';
 import type { HttpSource } from '../../model/http-source.ts';
 import { remoteTurns } from '../../net/host-turns-channel.ts';
+import { readInput } from '../process/harness-input.ts';
 import { createProgress, createWriter, writeLog, writeResult } from '../process/harness-output.ts';
 import { createRedactor } from '../secrets.ts';
 import { createOutbound, namedOrigins } from './outbound.ts';
@@ -25,7 +25,7 @@ export interface HarnessInput {
   allowNetworks: string;
 }
 
-await run(JSON.parse(readFileSync(0, 'utf8')) as HarnessInput);
+await run(readInput<HarnessInput>());
 process.exit(0);
 
 async function run(input: HarnessInput): Promise<void> {

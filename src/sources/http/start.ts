@@ -43,8 +43,9 @@ export async function startHttp(input: RunInput, source: HttpSource): Promise<Ru
     environment: {
       ...cleanEnvironment(input.environment, input.runAs),
       ...authorities(input.environment),
-      ...runEnvironment(input),
     },
+    runEnvironment: runEnvironment(input),
+    preparable: true,
     directory: tmpdir(),
     stdin: JSON.stringify(harnessInput),
     harness: true,

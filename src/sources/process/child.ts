@@ -23,7 +23,8 @@ const MAX_RESULT_BYTES = 1 << 20;
 const DRAIN_MS = 1_000;
 
 export interface ChildInput
-  extends Pick<Launch, 'argv' | 'environment' | 'directory' | 'files' | 'stdin' | 'harness'> {
+  extends Pick<Launch, 'argv' | 'environment' | 'directory' | 'files' | 'stdin' | 'harness'>,
+    Partial<Pick<Launch, 'runEnvironment' | 'preparable'>> {
   temporaryPrefix: string;
   /** Receives the server's end of descriptor 5, which our own program uses to send requests to the server. */
   channel?(end: Duplex): void;
@@ -97,6 +98,8 @@ export async function startChild(input: ChildInput): Promise<Child> {
       argv,
       // Only the user of the service may read the compile cache, so a child with another user does not get it.
       environment: { ...environment, ...(harness && runAs === undefined ? compileCache() : {}) },
+      runEnvironment: input.runEnvironment ?? {},
+      preparable: input.preparable ?? false,
       directory,
       temporaryPrefix: join(tmpdir(), input.temporaryPrefix),
       ...(files === undefined ? {} : { files }),

@@ -24,7 +24,6 @@ export async function startCommand(
   const environment: Record<string, string> = {
     ...cleanEnvironment(input.environment, input.runAs),
     ...fillSecrets(source.env, input),
-    ...runEnvironment(input),
   };
   const config = source.config === null ? undefined : JSON.stringify(fillSecrets(source.config, input));
   const [name = '', ...rest] = source.command;
@@ -34,6 +33,7 @@ export async function startCommand(
   const child = await startChild({
     argv: [program, ...rest],
     environment,
+    runEnvironment: runEnvironment(input),
     files: { state, config },
     directory,
     stdin: `${state}\n`,

@@ -6,8 +6,10 @@ import type { FileContents, StateLeft } from './run-files.ts';
 export interface Launch {
   /** The absolute path of the program and its arguments. `${state}` and `${config}` are replaced with the paths of `files`. */
   argv: readonly string[];
-  /** The whole environment, except TMPDIR, the paths of `files`, and a HOME in TMPDIR if `owner` has none. */
+  /** The environment, which is the same for all runs of a kind, and which `runEnvironment` is added to. */
   environment: Readonly<Record<string, string>>;
+  /** Environment variables of this run, without TMPDIR, the paths of `files`, and a HOME in TMPDIR if there is none. */
+  runEnvironment: Readonly<Record<string, string>>;
   /** The absolute path of the working directory. */
   directory: string;
   /** The absolute path of TMPDIR, a new directory that is removed when the run ends, without its last characters. */
@@ -21,6 +23,8 @@ export interface Launch {
   stdin: string;
   /** Whether this is our own program, which writes records to descriptor 3 and its result to descriptor 4. */
   harness: boolean;
+  /** Whether a process of our own program may be prepared for the next run of this kind. */
+  preparable: boolean;
   /** Whether our own program has a channel to the server, on descriptor 5. */
   hasChannel: boolean;
   /** The system user of the run (default: the service's own user). */

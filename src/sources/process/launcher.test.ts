@@ -4,14 +4,8 @@ import { readFileSync } from 'node:fs';
 import { chmod, readdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { test } from 'node:test';
-import { directoryOf, finish, runs, start } from '../../../test/support/jobs/sources.ts';
+import { directoryOf, finish, parentOf, runs, start } from '../../../test/support/jobs/sources.ts';
 import { until } from '../../../test/support/until.ts';
-
-/** The pid of the process that started this one. */
-function parentOf(pid: number): number {
-  const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-  return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
-}
 
 test('if the launcher dies, its runs fail and their groups are killed, and the next run starts another', async (t) => {
   const script = `(trap '' TERM HUP; exec sleep 1000) & echo "[$!]"; sleep 1000`;

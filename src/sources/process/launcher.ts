@@ -15,7 +15,9 @@ import { closeSync, existsSync, openSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { groupGone, markOf, signalGroup, watchMemory } from './groups.ts';
+import type { Surroundings } from './harness-input.ts';
 import { type FromLauncher, type Launch, PIPES, type Pipe, type ToLauncher } from './launcher-messages.ts';
+import { Prepared } from './prepared.ts';
 import {
   filesEnvironment,
   handOver,
@@ -55,6 +57,7 @@ interface RelayedPipe {
 }
 
 const runs = new Map<number, Started>();
+const prepared = new Prepared(spawnHarness);
 
 try {
   writeFileSync('/proc/self/oom_score_adj', String(OOM_SCORE_ADJ));
@@ -67,6 +70,7 @@ for (const name of ['SIGHUP', 'SIGINT', 'SIGTERM', 'SIGQUIT'] as const) process.
 process.on('message', receive);
 process.on('disconnect', () => {
   for (const { pid, hasExited } of runs.values()) if (!hasExited) signalGroup(pid, 'SIGKILL');
+  prepared.end();
   process.exit(0);
 });
 
@@ -106,56 +110,93 @@ async function start(run: number, launch: Launch): Promise<void> {
   const directory = makeRunDirectory(launch.temporaryPrefix, owner);
   try {
     const files = launch.files && writeRunFiles(directory.temporary, launch.files);
-    const child = await spawnIn(directory, files, launch);
+    const child = launch.harness ? startHarness(directory, launch) : startCommand(directory, files, launch);
+    if (child.pid === undefined) throw notStarted((await once(child, 'error'))[0], launch);
     // The start of the process is read before the event loop can reap it.
-    const marking = markOf(child.pid as number);
+    const marking = markOf(child.pid);
     follow(run, child, { directory, files, launch });
-    const pid = child.pid as number;
-    tell({ run, started: (await marking) ?? { pid, startedAt: 'ended' }, directory: directory.path });
+    tell({
+      run,
+      started: (await marking) ?? { pid: child.pid, startedAt: 'ended' },
+      directory: directory.path,
+    });
   } catch (error) {
     await removeRunDirectory(directory.path);
     throw error;
   }
 }
 
-async function spawnIn(
-  directory: RunDirectory,
-  files: RunFiles | undefined,
-  launch: Launch,
-): Promise<ChildProcess> {
-  const { harness, owner, argv } = launch;
-  const { temporary } = directory;
-  const input = join(temporary, STDIN);
-  if (!harness) writeFileSync(input, launch.stdin, { mode: 0o600 });
-  const stdin = harness ? 'pipe' : openSync(input, 'r');
-  const own: StdioOptions = ['pipe', 'ignore', 'pipe', 'pipe', 'pipe'];
+function startCommand(directory: RunDirectory, files: RunFiles | undefined, launch: Launch): ChildProcess {
+  const input = join(directory.temporary, STDIN);
+  writeFileSync(input, launch.stdin, { mode: 0o600 });
+  const stdin = openSync(input, 'r');
   try {
-    handOver(directory, owner);
-    const [program = '', ...rest] = harness ? [...HARNESS, ...argv] : files ? withFiles(argv, files) : argv;
-    const child = spawn(program, rest, {
+    handOver(directory, launch.owner);
+    return spawnGroup(files ? withFiles(launch.argv, files) : launch.argv, launch, {
       cwd: launch.directory,
       env: {
-        ...(owner === undefined ? {} : { HOME: temporary }),
         ...launch.environment,
+        ...surroundings(directory, launch).environment,
         ...(files === undefined ? {} : filesEnvironment(files)),
-        TMPDIR: temporary,
       },
-      ...(owner === undefined ? {} : { uid: owner.uid, gid: owner.gid }),
-      detached: true,
-      stdio: harness ? (launch.hasChannel ? [...own, 'pipe'] : own) : [stdin, 'pipe', 'pipe'],
+      stdio: [stdin, 'pipe', 'pipe'],
     });
-    if (child.pid === undefined) throw (await once(child, 'error'))[0];
-    child.stdin?.on('error', () => {});
-    child.stdin?.end(launch.stdin);
-    return child;
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    const isInterpreter = code === 'ENOENT' && existsSync(argv[0] ?? '') && existsSync(launch.directory);
-    const why = isInterpreter ? `the interpreter in the first line of ${argv[0]} does not exist` : message;
-    throw new Error(`A child process could not be started: ${why}`);
   } finally {
-    if (typeof stdin === 'number') closeSync(stdin);
+    closeSync(stdin);
   }
+}
+
+function startHarness(directory: RunDirectory, launch: Launch): ChildProcess {
+  handOver(directory, launch.owner);
+  const child = (launch.preparable ? prepared.take(launch) : undefined) ?? spawnHarness(launch);
+  child.stdin?.end(`${JSON.stringify(surroundings(directory, launch))}\n${launch.stdin}`);
+  if (launch.preparable) prepared.another(launch);
+  return child;
+}
+
+/** Starts one of our own programs, which waits for its input. */
+function spawnHarness(launch: Launch): ChildProcess {
+  const stdio: StdioOptions = [
+    'pipe',
+    'ignore',
+    'pipe',
+    'pipe',
+    'pipe',
+    ...(launch.hasChannel ? ['pipe' as const] : []),
+  ];
+  const child = spawnGroup([...HARNESS, ...launch.argv], launch, {
+    cwd: '/',
+    env: launch.environment,
+    stdio,
+  });
+  child.stdin?.on('error', () => {});
+  return child;
+}
+
+function surroundings({ temporary }: RunDirectory, launch: Launch): Surroundings {
+  const { directory, environment, owner, runEnvironment } = launch;
+  const home = owner !== undefined && environment.HOME === undefined ? { HOME: temporary } : {};
+  return { directory, environment: { ...home, ...runEnvironment, TMPDIR: temporary } };
+}
+
+/** @throws Error; otherwise, the `pid` is undefined if the process could not be started */
+function spawnGroup(
+  [program = '', ...rest]: readonly string[],
+  launch: Launch,
+  options: { cwd: string; env: Record<string, string>; stdio: StdioOptions },
+): ChildProcess {
+  const { owner } = launch;
+  try {
+    return spawn(program, rest, { ...options, ...owner, detached: true });
+  } catch (error) {
+    throw notStarted(error as NodeJS.ErrnoException, launch);
+  }
+}
+
+function notStarted({ code, message }: NodeJS.ErrnoException, { argv, directory }: Launch): Error {
+  const isInterpreter = code === 'ENOENT' && existsSync(argv[0] ?? '') && existsSync(directory);
+  const why = isInterpreter ? `the interpreter in the first line of ${argv[0]} does not exist` : message;
+  return new Error(`A child process could not be started: ${why}`);
 }
 
 /** Relays the pipes of a process, and ends its group when it exits. */

@@ -5,11 +5,12 @@
  * File descriptors (see `launcher.ts`): 0 the input, 1 and 2 the log, 3 records as NDJSON, 4 the result, 5 the per-host
  * request limits of the server. It is loaded for every run, so it imports as little as possible.
  */
-import { readFileSync, writeSync } from 'node:fs';
+import { writeSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { inspect } from 'node:util';
 import { missingSecret } from '../../model/secret-names.ts';
 import type { Context } from '../context.d.ts';
+import { readInput } from './harness-input.ts';
 import {
   createProgress,
   createWriter,
@@ -45,7 +46,7 @@ export type SettingsLine =
   | { file: string; settings: unknown }
   | { file: string; error: string };
 
-const input = JSON.parse(readFileSync(0, 'utf8')) as HarnessInput | SettingsInput;
+const input = readInput<HarnessInput | SettingsInput>();
 // This variable is meant only for the harness (see `launch.ts`), and not for programs that a module starts.
 delete process.env.NODE_COMPILE_CACHE;
 if ('files' in input) {

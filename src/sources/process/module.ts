@@ -35,7 +35,9 @@ export async function startModule(
   };
   const child = await startChild({
     argv: HARNESS_ARGV,
-    environment: { ...cleanEnvironment(input.environment, input.runAs), ...runEnvironment(input) },
+    environment: cleanEnvironment(input.environment, input.runAs),
+    runEnvironment: runEnvironment(input),
+    preparable: true,
     directory: dirname(file),
     stdin: JSON.stringify(harnessInput),
     harness: true,

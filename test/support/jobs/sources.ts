@@ -99,3 +99,9 @@ export function runs(pid: number): boolean {
     return false;
   }
 }
+
+/** The pid of the process that started a process. */
+export function parentOf(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+  return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
+}
