@@ -11,7 +11,7 @@ import { type Benchmark, type Contestant, type Figures, machine, type Result } f
 import { table } from './table.ts';
 
 /** Run by default: Flowhook and the limits, in less than ten minutes. */
-const USUAL = ['queue', 'read', 'ingest', 'deliver', 'jobs', 'footprint'] as const;
+const USUAL = ['small', 'queue', 'read', 'ingest', 'deliver', 'jobs', 'footprint'] as const;
 /** Run with `--full`, which also adds other products and larger sizes to the usual benchmarks. */
 const FULL = [...USUAL, 'claims', 'growth'] as const;
 /** Run only by name: they measure single parts. */

@@ -115,10 +115,24 @@ export class FairPlaces {
    * @throws NoPlaceError
    */
   async take(name: string, options: { ahead?: boolean } = {}): Promise<() => void> {
-    const team = this.#teams.get(name) ?? { ahead: new Set(), others: new Set(), servedAt: 0 };
-    const isFirst = this.#waiting.heldBy(name) === 0;
-    if (isFirst && this.#taken.admits(name, this.#places)) this.#serve(name, team);
-    else await this.#wait(name, team, options);
+    const leave = this.takeNow(name);
+    if (leave !== undefined) return leave;
+    await this.#wait(name, this.#teamOf(name), options);
+    return this.#leave(name);
+  }
+
+  /** Takes a place, like `take`, if the call does not have to wait for it. Otherwise returns undefined. */
+  takeNow(name: string): (() => void) | undefined {
+    if (this.#waiting.heldBy(name) > 0 || !this.#taken.admits(name, this.#places)) return undefined;
+    this.#serve(name, this.#teamOf(name));
+    return this.#leave(name);
+  }
+
+  #teamOf(name: string): Team {
+    return this.#teams.get(name) ?? { ahead: new Set(), others: new Set(), servedAt: 0 };
+  }
+
+  #leave(name: string): () => void {
     let isOver = false;
     return () => {
       if (isOver) return;

@@ -29,7 +29,7 @@ after(async () => {
 
 test('a new key authenticates its team with its scopes, and only its hash is stored', async () => {
   const { key, record } = await mintKey(store, wanted);
-  assert.partialDeepStrictEqual(await authenticator.authenticate(key), {
+  assert.partialDeepStrictEqual(await authenticator.authenticate(hashKey(key)), {
     teamId: team.id,
     keyId: record.id,
     scopes: ['read'],
@@ -40,41 +40,41 @@ test('a new key authenticates its team with its scopes, and only its hash is sto
 
 test('an unknown key authenticates nobody, and a new key works immediately', async () => {
   const key = 'a-key-that-somebody-chose';
-  assert.equal(await authenticator.authenticate(key), undefined);
+  assert.equal(await authenticator.authenticate(hashKey(key)), undefined);
   await storeKey(store, { ...wanted, key });
-  assert.equal((await authenticator.authenticate(key))?.teamId, team.id);
+  assert.equal((await authenticator.authenticate(hashKey(key)))?.teamId, team.id);
 });
 
 test('a revoked key stops working immediately, even if it is stored again', async () => {
   const { key, record } = await mintKey(store, wanted);
-  assert.ok(await authenticator.authenticate(key));
+  assert.ok(await authenticator.authenticate(hashKey(key)));
   await store.keys.revoke({ id: record.id });
-  assert.equal(await authenticator.authenticate(key), undefined);
+  assert.equal(await authenticator.authenticate(hashKey(key)), undefined);
   await storeKey(store, { ...wanted, key });
-  assert.equal(await authenticator.authenticate(key), undefined);
+  assert.equal(await authenticator.authenticate(hashKey(key)), undefined);
 });
 
 test('remembers the team of a key while other keys change, until the key is invalid', async () => {
   const { key, record } = await mintKey(store, wanted);
-  assert.equal(authenticator.teamOf(key), undefined);
-  await authenticator.authenticate(key);
+  assert.equal(authenticator.teamOf(hashKey(key)), undefined);
+  await authenticator.authenticate(hashKey(key));
   await mintKey(store, wanted);
-  assert.equal(authenticator.teamOf(key), team.id);
+  assert.equal(authenticator.teamOf(hashKey(key)), team.id);
   await store.keys.revoke({ id: record.id });
-  await authenticator.authenticate(key);
-  assert.equal(authenticator.teamOf(key), undefined);
+  await authenticator.authenticate(hashKey(key));
+  assert.equal(authenticator.teamOf(hashKey(key)), undefined);
 });
 
 test('a key expires at its time', async () => {
   const { key } = await mintKey(store, { ...wanted, expiresAt: now + 1_000 });
-  assert.ok(await authenticator.authenticate(key));
+  assert.ok(await authenticator.authenticate(hashKey(key)));
   now += 1_000;
-  assert.equal(await authenticator.authenticate(key), undefined);
+  assert.equal(await authenticator.authenticate(hashKey(key)), undefined);
 });
 
 test('a key revoked by another process stops working as soon as the store notices', async () => {
   const { key, record } = await mintKey(store, wanted);
-  assert.ok(await authenticator.authenticate(key));
+  assert.ok(await authenticator.authenticate(hashKey(key)));
   const noticed = new Promise<void>((resolve) => {
     const unwatch = store.watch(({ keys }) => {
       if (!keys) return;
@@ -86,5 +86,5 @@ test('a key revoked by another process stops working as soon as the store notice
   await other.keys.revoke({ id: record.id });
   await other.close();
   await noticed;
-  assert.equal(await authenticator.authenticate(key), undefined);
+  assert.equal(await authenticator.authenticate(hashKey(key)), undefined);
 });

@@ -100,27 +100,33 @@ export class Authenticator {
     this.#cache = new CredentialCache(store, ({ teamId }) => teamId);
   }
 
-  /** Returns the caller that a key belongs to; undefined if the key is unknown, revoked or expired. */
-  async authenticate(key: string): Promise<Caller | undefined> {
-    const hash = hashKey(key);
-    const record = await this.#usable(hash);
-    if (record !== undefined) this.#lastUsed?.note(record.id);
-    return (
-      record &&
-      callerOf(record, async (options) => {
-        if (options?.asksDatabase) this.#cache.forget(hash);
-        return (await this.#usable(hash)) !== undefined;
-      })
-    );
+  /**
+   * Returns the caller that a key belongs to; undefined if the key is unknown, revoked or expired.
+   *
+   * @param hash the `hashKey` of the key
+   */
+  async authenticate(hash: string): Promise<Caller | undefined> {
+    const record = this.#cached(hash) ?? (await this.#usable(hash));
+    if (record === undefined) return undefined;
+    this.#lastUsed?.note(record.id);
+    return callerOf(record, async (options) => {
+      if (options?.asksDatabase) this.#cache.forget(hash);
+      return (await this.#usable(hash)) !== undefined;
+    });
   }
 
   /** The team of a key that was authenticated before, even if the key is no longer valid. */
-  teamOf(key: string): string | undefined {
-    return this.#cache.teamOf(hashKey(key));
+  teamOf(hash: string): string | undefined {
+    return this.#cache.teamOf(hash);
   }
 
   close(): void {
     this.#cache.close();
+  }
+
+  #cached(hash: string): ApiKey | undefined {
+    const record = this.#cache.known(hash);
+    return record !== undefined && isUsable(record, this.#store.now()) ? record : undefined;
   }
 
   async #usable(hash: string): Promise<ApiKey | undefined> {
@@ -182,6 +188,11 @@ export class CredentialCache<Found> {
       this.#generation += 1;
       this.#found.clear();
     });
+  }
+
+  /** A credential that is cached. */
+  known(hash: string): Found | undefined {
+    return this.#found.get(hash);
   }
 
   async find(hash: string, look: () => Promise<Found | undefined>): Promise<Found | undefined> {

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { silentLogger } from '../observe/log.ts';
 import { openEmptyStore } from '../store/conformance/empty-store.ts';
 import type { Store } from '../store/store.ts';
-import { Authenticator, mintKey } from './keys.ts';
+import { Authenticator, hashKey, mintKey } from './keys.ts';
 import { LastUsed } from './usage.ts';
 
 async function keyOf(store: Store) {
@@ -31,8 +31,8 @@ test('requests write nothing; their recorded times are written together', async 
   const authenticator = new Authenticator(store, lastUsed);
   const usedAt = async () => (await store.keys.list({ limit: 100 }))[0]?.lastUsedAt;
   await lastUsed.tick();
-  for (let count = 0; count < 50; count += 1) assert.ok(await authenticator.authenticate(key));
-  assert.equal(await authenticator.authenticate('wrong'), undefined);
+  for (let count = 0; count < 50; count += 1) assert.ok(await authenticator.authenticate(hashKey(key)));
+  assert.equal(await authenticator.authenticate(hashKey('wrong')), undefined);
   assert.deepEqual([seen.writes, await usedAt()], [0, null]);
   await lastUsed.tick();
   await lastUsed.tick();

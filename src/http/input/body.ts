@@ -84,6 +84,11 @@ export async function bodyFields(
   throw new Problem(body.isUnsupported ? 'content_unsupported' : 'body_invalid', { sentence: body.mistake });
 }
 
+/** Whether the client announced a body that is not empty. */
+export function hasBody({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+}
+
 /**
  * Refuses a body that the operation does not take. An empty body is accepted, and so is `{}`, which some clients send
  * with every POST.
@@ -91,8 +96,6 @@ export async function bodyFields(
  * @throws Problem `body_invalid`; the errors of `refuseUnknownFields` and `readBody`
  */
 export async function refuseBody(call: Pick<Call, 'request' | 'operation'>): Promise<void> {
-  const { headers } = call.request.raw;
-  if (headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0) return;
   const body = await readBody(call.request.raw);
   if (body.kind === 'object') refuseUnknownFields(call.operation, body.value);
   if (body.kind === 'other') {
@@ -188,6 +191,7 @@ const LOOK_EVERY_MS = 25;
 
 /** Limits how much of a body is read after the response. */
 export function boundUnread(request: IncomingMessage, response: ServerResponse): void {
+  if (!hasBody(request)) return;
   response.once('finish', () => lingerOn(request, UNREAD));
 }
 

@@ -133,16 +133,24 @@ function cut<Row>(found: readonly Row[], limit: number, order: { of(last: Row): 
   return { items, next: found.length > limit && last !== undefined ? order.of(last) : null };
 }
 
-/** Yields all rows of a list. Between two pages, other calls get turns to read a page. */
+/** As many rows as `listOperation` reads for a page of the usual size. */
+const PAGE_ROWS = PAGE_SIZE.usual + 1;
+
+/** Yields all rows of a list, in short pages. Before each page but the first, other calls get turns to read a page. */
 export function everyRowInTurn<Input extends { teamId: string }, Row extends { id: string }>(
   list: (input: Input & Page) => Promise<Row[]>,
   input: Input,
 ): AsyncGenerator<Row, void> {
-  const { teamId } = input;
-  return everyRow(async (page: Input & Page) => {
-    await ownTurn(teamId);
-    return list(page);
-  }, input);
+  const { limit = PAGE_ROWS } = input as Partial<Page>;
+  let isFirst = true;
+  return everyRow(
+    async (page: Input & Page) => {
+      if (!isFirst) await ownTurn(input.teamId);
+      isFirst = false;
+      return list(page);
+    },
+    { ...input, limit: Math.min(limit, PAGE_ROWS) },
+  );
 }
 
 export const WORKFLOW_FILTER = textParameter('workflowId', 'Filter by workflow ID');

@@ -8,7 +8,10 @@ const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 test('a request of one team starts immediately, however many requests of another team wait', async () => {
   const turns = new RequestTurns();
   const started: string[] = [];
-  const take = (team: string) => turns.take(team).then(() => void started.push(team));
+  const take = async (team: string) => {
+    await turns.take(team);
+    started.push(team);
+  };
   const flood = Array.from({ length: 500 }, () => take('flood'));
   await nextTurn();
   await nextTurn();

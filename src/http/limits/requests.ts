@@ -29,15 +29,17 @@ const MAX_PIPELINED = 16;
 const MAX_REFUSED = 10 * MAX_PIPELINED;
 const pending = new WeakMap<object, Set<ServerResponse>>();
 
-/** Whether a request may wait for the earlier requests on its connection. */
+/** Whether a request may wait for the earlier requests on its connection. Call `leaveConnection` when it has ended. */
 export function mayWaitOnConnection(response: ServerResponse): boolean {
   const { socket } = response.req;
   const waiting = pending.get(socket) ?? new Set();
-  pending.set(socket, waiting.add(response));
-  // `close` is also emitted when the client disconnects.
-  response.once('close', () => waiting.delete(response));
+  if (waiting.add(response).size === 1) pending.set(socket, waiting);
   if (waiting.size > MAX_REFUSED) socket.destroy();
   return waiting.size <= MAX_PIPELINED;
+}
+
+export function leaveConnection(response: ServerResponse): void {
+  pending.get(response.req.socket)?.delete(response);
 }
 
 /** The unfinished responses on a connection, in order. */
@@ -381,17 +383,36 @@ const no = () => false;
  */
 const PER_TURN = 16;
 
-/** Starts requests in turns of the event loop, fairly between teams. */
+/**
+ * Starts requests in turns of the event loop, fairly between teams. A turn ends when a request has to wait; requests that
+ * started in earlier turns of the event loop count as well until then, so that a node that is not busy does nothing for
+ * it.
+ */
 export class RequestTurns {
   readonly #places = new FairPlaces({ places: PER_TURN });
   /** Functions that release the places of this turn. */
   #started: (() => void)[] = [];
+  #isEnding = false;
 
-  /** Resolves when a request of the team may start. */
-  async take(team: string): Promise<void> {
-    const leave = await this.#places.take(team);
-    if (this.#started.push(leave) > 1) return;
+  /** Resolves when a request of the team may start. Returns undefined if it may start now. */
+  take(team: string): Promise<void> | undefined {
+    const leave = this.#places.takeNow(team);
+    if (leave !== undefined) {
+      this.#started.push(leave);
+      return undefined;
+    }
+    this.#endTurn();
+    return this.#places.take(team).then((later) => {
+      this.#started.push(later);
+      this.#endTurn();
+    });
+  }
+
+  #endTurn(): void {
+    if (this.#isEnding) return;
+    this.#isEnding = true;
     setImmediate(() => {
+      this.#isEnding = false;
       const started = this.#started;
       this.#started = [];
       for (const release of started) release();

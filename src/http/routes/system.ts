@@ -6,6 +6,7 @@ import { grouped } from '../../std/amounts.ts';
 import { maskedUrl } from '../../std/printable.ts';
 import { choice, list, object, optional, raw, text } from '../../std/shape.ts';
 import type { Store } from '../../store/store.ts';
+import { hashKey } from '../../teams/keys.ts';
 import { queryValues } from '../input/query.ts';
 import { acceptedFormat } from '../negotiate.ts';
 import { jsonResponse } from '../openapi/content.ts';
@@ -134,8 +135,8 @@ export const readMetrics: Operation<
       hasAllowedAddress(request, { allowed: metricsAllow, trustProxy }) &&
       isOwnHost(request.headers.host, services.node().url);
     if (!isKeyless) {
-      const key = keyOf(request.raw) ?? bearerOf(request.headers.authorization);
-      await authenticate(authenticator, key, 'operator').catch((error) => {
+      const hash = keyOf(request.raw) ?? bearerOf(request.headers.authorization);
+      await authenticate(authenticator, hash, 'operator').catch((error) => {
         throw error instanceof Problem && error.code === 'unauthorized'
           ? new Problem('unauthorized', { sentence: REFUSAL })
           : error;
@@ -146,9 +147,10 @@ export const readMetrics: Operation<
   },
 };
 
-/** The key of an `authorization` header, which scrapers send. */
+/** The hash of the key of an `authorization` header, which scrapers send. */
 function bearerOf(authorization: string | undefined): string | undefined {
-  return /^bearer +(\S+)$/i.exec(authorization ?? '')?.[1];
+  const key = /^bearer +(\S+)$/i.exec(authorization ?? '')?.[1];
+  return key === undefined ? undefined : hashKey(key);
 }
 
 /** Maximum number of jobs, and of deliveries, that are counted. */

@@ -13,12 +13,13 @@ import type { Observer } from '../../observe/observer.ts';
 import { storedTrace, type Traced, UNTRACED } from '../../observe/trace-context.ts';
 import type { Tracing } from '../../observe/tracing.ts';
 import { authoredBy } from '../../store/audited.ts';
-import { boundUnread, holdContinue, isUninvited, refuseBody } from '../input/body.ts';
+import { boundUnread, hasBody, holdContinue, isUninvited, refuseBody } from '../input/body.ts';
 import { isStrict, refuseUnknownQuery } from '../input/strict.ts';
 import { type ConnectionLimits, serverTimeouts, type Timeouts } from '../limits/connections.ts';
 import { isRateLimitField, type RateLimits } from '../limits/rate-limits.ts';
 import {
   type InFlight,
+  leaveConnection,
   mayWaitOnConnection,
   NEW_CALLERS,
   pendingOn,
@@ -51,9 +52,18 @@ interface Exchange {
   isServer: boolean;
   teamId: string | null;
   keyId: string | null;
-  /** Whether the request was refused because of overload. Such requests are counted but not logged. */
-  isShed: boolean;
+  /** What `observeEnd` reports; undefined if nothing is, because the request was refused before it began. */
+  began: Began | undefined;
   traced: Traced;
+}
+
+interface Began {
+  /** Epoch milliseconds. */
+  at: number;
+  /** Of a monotonic clock. */
+  ms: number;
+  /** Bytes that had been written to the connection before. */
+  sent: number;
 }
 
 /** The parts that the server needs, independent of its operations. */
@@ -123,11 +133,16 @@ export function createApp(parts: ServerParts & { services: Services; routes: rea
       isServer,
       teamId: null,
       keyId: null,
-      isShed: false,
+      began: undefined,
       traced: parts.tracing?.arrive(typeof traceparent === 'string' ? traceparent : undefined) ?? UNTRACED,
     };
     latest.set(raw.socket, exchange);
     boundUnread(raw, response);
+    // `close` follows `finish`, and is also emitted when the client disconnects.
+    response.once('close', () => {
+      leaveConnection(response);
+      observeEnd(exchange);
+    });
     setCommonHeaders(exchange);
     answer(exchange).catch((error) => fail(exchange, error));
   };
@@ -141,7 +156,7 @@ export function createApp(parts: ServerParts & { services: Services; routes: rea
   /** Sets the headers that every response to this request has, errors included. */
   function setCommonHeaders(exchange: Exchange): void {
     const { request, reply, route } = exchange;
-    reply.headers({ 'x-request-id': request.id, 'x-content-type-options': 'nosniff' });
+    reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff');
     // Clients may cache responses with an `ETag`, which replace this `cache-control` header.
     if (route?.scope) {
       reply.header('cache-control', 'private, no-store');
@@ -161,7 +176,9 @@ export function createApp(parts: ServerParts & { services: Services; routes: rea
   async function answer(exchange: Exchange): Promise<void> {
     const { reply } = exchange;
     const result = await respond(exchange);
-    if (!reply.sent) await send(exchange, result === reply ? reply.body : result);
+    if (reply.sent) return;
+    const sending = send(exchange, result === reply ? reply.body : result);
+    if (sending !== undefined) await sending;
   }
 
   /** @returns the reply, or a value to send as JSON */
@@ -177,7 +194,7 @@ export function createApp(parts: ServerParts & { services: Services; routes: rea
       return refuse(exchange);
     }
     inFlight.add(reply.raw, weight, team);
-    observeEnd(exchange);
+    exchange.began = { at: services.store.now(), ms: performance.now(), sent: request.socket.bytesWritten };
     if (!isHealth(exchange)) rateLimits?.countAddress(request, reply);
     requireSound(request.raw);
     return route === undefined ? answerOptions(exchange) : callOperation(exchange, route);
@@ -192,8 +209,10 @@ export function createApp(parts: ServerParts & { services: Services; routes: rea
     const params = exchange.match?.params ?? {};
     const call = { services, operation, params, path, query, trace, request, reply };
     if (route.scope === null) {
-      if (weight !== 'light') await turns.take(UNKNOWN_TEAM);
-      await refuseUnknown(call, route);
+      const turn = weight === 'light' ? undefined : turns.take(UNKNOWN_TEAM);
+      if (turn !== undefined) await turn;
+      refuseUnknownQuery(operation, query);
+      if (refusesBody(request, route)) await refuseBody(call);
       return route.operation.handle(call);
     }
     const caller =
@@ -203,11 +222,14 @@ export function createApp(parts: ServerParts & { services: Services; routes: rea
     exchange.teamId = caller.teamId;
     exchange.keyId = caller.keyId;
     const isAdmitted = inFlight.count(reply.raw, weight, caller.teamId);
-    exchange.isShed = !isAdmitted;
+    // Refused requests are counted, but not logged.
+    if (!isAdmitted) exchange.began = undefined;
     if (isAdmitted) rateLimits?.countKey(caller.keyId, reply);
-    await turns.take(caller.teamId);
+    const turn = turns.take(caller.teamId);
+    if (turn !== undefined) await turn;
     if (!isAdmitted) return refuse(exchange);
-    await refuseUnknown(call, route);
+    refuseUnknownQuery(operation, query);
+    if (refusesBody(request, route)) await refuseBody(call);
     const { operation: keyed } = route as { operation: Operation<KeyedCall> };
     // GETs change nothing and are not audited.
     if (route.method === 'GET' || operation.id in UNAUDITED) return keyed.handle({ ...call, caller });
@@ -237,17 +259,21 @@ export function createApp(parts: ServerParts & { services: Services; routes: rea
       .send(body);
   }
 
-  async function send(exchange: Exchange, body: unknown): Promise<void> {
+  /** Returns a promise only if the body must be compressed first. */
+  function send(exchange: Exchange, body: unknown): Promise<void> | undefined {
     const { request, reply } = exchange;
     let sent: string | Uint8Array | Readable | undefined;
     if (typeof body === 'string' || body instanceof Uint8Array || body instanceof Readable) sent = body;
     else if (body !== undefined) sent = JSON.stringify(body);
     if (sent !== undefined && !reply.hasHeader('content-type')) reply.type('application/json; charset=utf-8');
-    const bytes = typeof sent === 'string' ? await compressed(request, reply, sent) : sent;
     // The connection is closed, because the client may still send the body or skip it, and the server could not
     // distinguish the body from the next request.
     if (isUninvited(request.raw)) reply.header('connection', 'close');
-    reply.write(bytes, (error) => fail(exchange, error));
+    const failed = (error: unknown) => fail(exchange, error);
+    const bytes = typeof sent === 'string' ? compressed(request, reply, sent) : sent;
+    if (bytes instanceof Promise) return bytes.then((short) => reply.write(short, failed));
+    reply.write(bytes, failed);
+    return undefined;
   }
 
   function fail(exchange: Exchange, error: unknown): void {
@@ -269,7 +295,7 @@ export function createApp(parts: ServerParts & { services: Services; routes: rea
     for (const name of Object.keys(reply.getHeaders())) if (!isRateLimitField(name)) reply.removeHeader(name);
     setCommonHeaders(exchange);
     reply.code(status).headers(headers);
-    send(exchange, body).catch(() => reply.raw.destroy());
+    Promise.try(send, exchange, body).catch(() => reply.raw.destroy());
   }
 
   /**
@@ -287,31 +313,23 @@ export function createApp(parts: ServerParts & { services: Services; routes: rea
    * Reports the end of a request: method, path pattern, status, team and key id; `aborted` if the client disconnected or
    * an error interrupted the response. Never the key, and never the actual path, which may contain personal data.
    */
-  function observeEnd(exchange: Exchange): void {
-    const { request, reply, match: found } = exchange;
+  function observeEnd({ request, reply, match: found, began, teamId, keyId, traced }: Exchange): void {
+    if (began === undefined) return;
     const { raw } = reply;
-    const { socket } = request;
-    const startedAt = services.store.now();
-    const startedMs = performance.now();
-    const sentBefore = socket.bytesWritten;
-    // `close` follows `finish`, and is also emitted when the client disconnects.
-    raw.once('close', () => {
-      if (exchange.isShed) return;
-      const code = reply.getHeader('x-error-code');
-      parts.observer.requestDone?.({
-        requestId: request.id,
-        method: request.method,
-        route: found?.known.path ?? null,
-        status: raw.statusCode,
-        startedAt,
-        durationMs: performance.now() - startedMs,
-        sentBytes: socket.bytesWritten - sentBefore,
-        teamId: exchange.teamId,
-        keyId: exchange.keyId,
-        errorCode: typeof code === 'string' ? code : null,
-        aborted: !raw.writableFinished,
-        ...exchange.traced,
-      });
+    const code = reply.getHeader('x-error-code');
+    parts.observer.requestDone?.({
+      requestId: request.id,
+      method: request.method,
+      route: found?.known.path ?? null,
+      status: raw.statusCode,
+      startedAt: began.at,
+      durationMs: performance.now() - began.ms,
+      sentBytes: request.socket.bytesWritten - began.sent,
+      teamId,
+      keyId,
+      errorCode: typeof code === 'string' ? code : null,
+      aborted: !raw.writableFinished,
+      ...traced,
     });
   }
 
@@ -365,14 +383,10 @@ function createHttpServer({ certificate, timeouts }: ServerParts, handle: Reques
   return server.setTimeout(IDLE_MS);
 }
 
-/** Refuses unknown query parameters, and a body if the operation takes none. `bodyFields` checks fields of bodies. */
-async function refuseUnknown(
-  call: { request: Request; query: string },
-  { method, operation }: Route,
-): Promise<void> {
-  refuseUnknownQuery(operation, call.query);
+/** Whether the request has a body although its operation takes none. `bodyFields` checks the fields of other bodies. */
+function refusesBody(request: Request, { method, operation }: Route): boolean {
   const takesNone = method !== 'GET' && operation.requestBody === undefined;
-  if (takesNone && isStrict(operation)) await refuseBody({ request: call.request, operation });
+  return takesNone && isStrict(operation) && hasBody(request.raw);
 }
 
 /** How to render an error of a request. */
@@ -393,5 +407,6 @@ function isHealth({ match }: Exchange): boolean {
 
 /** Whether the path is only for the service's own pages: no CORS, and strict security headers. */
 function isOfPages({ match }: Exchange): boolean {
-  return /^\/(ui|docs\/guide)\//.test(match?.known.path ?? '');
+  const path = match?.known.path;
+  return path !== undefined && (path.startsWith('/ui/') || path.startsWith('/docs/guide/'));
 }

@@ -6,21 +6,22 @@ import { Problem } from '../../model/error.ts';
 import { allows, type Scope } from '../../model/team.ts';
 import { peerAddress } from '../../net/host.ts';
 import { HOPS_HEADER, MAX_HOPS } from '../../observe/trace-context.ts';
-import type { Authenticator, Caller } from '../../teams/keys.ts';
+import { type Authenticator, type Caller, hashKey } from '../../teams/keys.ts';
 import type { Request } from './exchange.ts';
 
 /**
  * Finds the caller that a key belongs to.
  *
+ * @param hash the hash of the key, see `keyOf`
  * @throws Problem `unauthorized` if the key is missing, empty, sent twice, unknown, expired or revoked;
  *   `scope_missing` if it does not have the scope
  */
 export async function authenticate(
   authenticator: Authenticator,
-  key: string | undefined,
+  hash: string | undefined,
   scope: Scope | 'any',
 ): Promise<Caller> {
-  const caller = key === undefined ? undefined : await authenticator.authenticate(key);
+  const caller = hash === undefined ? undefined : await authenticator.authenticate(hash);
   if (caller === undefined) throw new Problem('unauthorized');
   if (scope !== 'any' && !allows(caller.scopes, scope)) {
     throw new Problem('scope_missing', {
@@ -30,12 +31,16 @@ export async function authenticate(
   return caller;
 }
 
-/** The key in `x-api-key`, if exactly one was sent. Node joins repeated headers with a comma, which a key may contain. */
+/**
+ * The hash of the key in `x-api-key`, if exactly one was sent. Node joins repeated headers with a comma, which a key may
+ * contain.
+ */
 export function keyOf(request: IncomingMessage): string | undefined {
   const value = request.headers['x-api-key'];
   if (typeof value !== 'string') return undefined;
   if (value.includes(',') && request.headersDistinct['x-api-key']?.length !== 1) return undefined;
-  return value.trim() || undefined;
+  const key = value.trim();
+  return key === '' ? undefined : hashKey(key);
 }
 
 /**

@@ -106,10 +106,9 @@ export class Reply {
 
   /** Adds request headers to `vary`, because the response depends on them. */
   vary(...names: readonly string[]): this {
-    const known = String(this.#headers.vary ?? '')
-      .split(', ')
-      .filter(Boolean);
-    return this.header('vary', [...new Set([...known, ...names])].join(', '));
+    const known = this.#headers.vary;
+    if (known === undefined) return this.header('vary', names.join(', '));
+    return this.header('vary', [...new Set([...String(known).split(', '), ...names])].join(', '));
   }
 
   getHeader(name: string): string | number | undefined {

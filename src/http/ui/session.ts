@@ -9,7 +9,7 @@ import { anyObject } from '../../std/shape.ts';
 import type { Store } from '../../store/store.ts';
 import { type Caller, callerOf } from '../../teams/keys.ts';
 import type { Sessions, SignedIn, Started } from '../../teams/sessions.ts';
-import { bodyFields } from '../input/body.ts';
+import { bodyFields, hasBody } from '../input/body.ts';
 import { invalid } from '../input/values.ts';
 import { RateLimitWindow } from '../limits/rate-limits.ts';
 import { jsonBody, jsonResponse } from '../openapi/content.ts';
@@ -181,7 +181,7 @@ export class SessionRoutes {
    *
    * @throws Problem `origin_refused`, or `content_unsupported` for a body that a form could have sent
    */
-  #requireOwnOrigin({ headers, method, protocol, host }: Request): void {
+  #requireOwnOrigin({ raw, headers, method, protocol, host }: Request): void {
     const { origin, 'sec-fetch-site': site, 'content-type': type } = headers;
     if (method === 'GET' || method === 'HEAD') {
       if (site === 'cross-site' || site === 'same-site') throw new Problem('origin_refused');
@@ -191,8 +191,7 @@ export class SessionRoutes {
     const isOurs =
       site === undefined ? origin !== undefined && ours.includes(origin) : site === 'same-origin';
     if (!isOurs) throw new Problem('origin_refused');
-    const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
-    if (hasBody && (type === undefined || FORM_TYPES.test(type))) {
+    if (hasBody(raw) && (type === undefined || FORM_TYPES.test(type))) {
       throw new Problem('content_unsupported', {
         sentence: 'Send the body as JSON, with the header `content-type: application/json`',
       });

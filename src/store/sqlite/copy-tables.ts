@@ -31,20 +31,24 @@ export async function openSqliteTables(options: {
     ownership.release();
     throw error;
   }
-  const sql = new SqliteSql(db);
+  async function inTransaction<Result>(
+    begin: string,
+    use: (sql: SqliteSql) => Promise<Result>,
+  ): Promise<Result> {
+    db.exec(begin);
+    try {
+      const result = await use(new SqliteSql(db, { inTransaction: true }));
+      db.exec('commit');
+      return result;
+    } catch (error) {
+      if (db.inTransaction) db.exec('rollback');
+      throw error;
+    }
+  }
   return {
     inUse: async () => undefined,
-    read: (read) => sql.snapshot(read),
-    async write(write) {
-      db.exec('begin immediate');
-      try {
-        await write(sql);
-        db.exec('commit');
-      } catch (error) {
-        if (db.inTransaction) db.exec('rollback');
-        throw error;
-      }
-    },
+    read: (read) => inTransaction('begin', read),
+    write: (write) => inTransaction('begin immediate', write),
     analyze: async () => {},
     close: async () => {
       db.close();

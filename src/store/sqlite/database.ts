@@ -108,6 +108,10 @@ export class Database {
     await backup(this.#handle, file, { rate: options.pages, progress: options.onStep });
   }
 
+  get isOpen(): boolean {
+    return this.#handle.isOpen;
+  }
+
   /**
    * Whether a transaction is open. SQLite may have rolled the transaction back itself, for example because the disk is
    * full.

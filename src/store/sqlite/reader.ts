@@ -7,7 +7,7 @@ import * as versions from '../operations/versions.ts';
 import type { StoreReader } from '../store.ts';
 import type { View } from '../transaction.ts';
 import { Database, isOutside } from './database.ts';
-import { SqliteSql } from './sql.ts';
+import { ReadingSql } from './sql.ts';
 
 /** Opens a file that `openSqlite` has created and migrated. */
 export function openSqliteReader(path: string, clock: Clock): StoreReader {
@@ -23,7 +23,7 @@ export function openSqliteReader(path: string, clock: Clock): StoreReader {
  * Turns read operations into functions on a connection. The functions throw a Problem if the database cannot be used.
  */
 export function reading(db: Database, clock: Clock) {
-  const sql = new SqliteSql(db);
+  const sql = new ReadingSql(db);
   return <Result, Input = void>(operation: (view: View, input: Input) => Promise<Result>) =>
     async (input: Input): Promise<Result> => {
       try {

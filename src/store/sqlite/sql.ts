@@ -9,7 +9,6 @@ export class SqliteSql implements Sql {
   readonly #db: Database;
   readonly #inTransaction: boolean;
   #over = false;
-  #snapshots = 0;
 
   /** @param inTransaction whether statements may run only in the currently open transaction */
   constructor(db: Database, { inTransaction = false } = {}) {
@@ -17,16 +16,21 @@ export class SqliteSql implements Sql {
     this.#inTransaction = inTransaction;
   }
 
+  /** The connection for the next statement. */
+  protected get db(): Database {
+    return this.#open();
+  }
+
   async get<Row>(sql: Statement, ...values: (Value | Part)[]): Promise<Row | undefined> {
-    return this.#open().get<Row>(textOf(sql, values, 'sqlite'), ...bindable(valuesOf(values)));
+    return this.db.get<Row>(textOf(sql, values, 'sqlite'), ...bindable(valuesOf(values)));
   }
 
   async all<Row>(sql: Statement, ...values: (Value | Part)[]): Promise<Row[]> {
-    return this.#open().all<Row>(textOf(sql, values, 'sqlite'), ...bindable(valuesOf(values)));
+    return this.db.all<Row>(textOf(sql, values, 'sqlite'), ...bindable(valuesOf(values)));
   }
 
   async run(sql: Statement, ...values: (Value | Part)[]): Promise<number> {
-    return this.#open().run(textOf(sql, values, 'sqlite'), ...bindable(valuesOf(values)));
+    return this.db.run(textOf(sql, values, 'sqlite'), ...bindable(valuesOf(values)));
   }
 
   async lock(): Promise<void> {}
@@ -35,16 +39,9 @@ export class SqliteSql implements Sql {
     return either.sqlite;
   }
 
-  /** Concurrent snapshots share one transaction. Their reads wait for nothing else while the transaction is open. */
-  async snapshot<Result>(read: (db: Sql) => Promise<Result>): Promise<Result> {
-    if (this.#snapshots === 0) this.#db.run('begin');
-    this.#snapshots += 1;
-    try {
-      return await read(this);
-    } finally {
-      this.#snapshots -= 1;
-      if (this.#snapshots === 0) this.#db.run('commit');
-    }
+  /** Runs the reads. The statements of a transaction, and of a `ReadingSql`, see one snapshot in any case. */
+  snapshot<Result>(read: (db: Sql) => Promise<Result>): Promise<Result> {
+    return read(this);
   }
 
   /**
@@ -63,6 +60,33 @@ export class SqliteSql implements Sql {
     this.#over ||= this.#inTransaction && !this.#db.inTransaction;
     if (this.#over) throw new Error('This statement was sent after its transaction had ended');
     return this.#db;
+  }
+}
+
+/**
+ * Runs the statements of reads, which share transactions. A transaction begins with a statement, and ends before the
+ * event loop continues. So a read that waits for nothing else sees one snapshot, and every read sees all commits that
+ * were reported before it started. SQLite locks the file only once per transaction: a statement that finds one row takes
+ * 0.5 µs instead of 2.7 µs.
+ */
+export class ReadingSql extends SqliteSql {
+  #isReading = false;
+
+  protected override get db(): Database {
+    const db = super.db;
+    if (!this.#isReading) this.#begin(db);
+    return db;
+  }
+
+  #begin(db: Database): void {
+    db.run('begin');
+    this.#isReading = true;
+    // Runs when all promises have continued that do not wait for the event loop.
+    process.nextTick(() => {
+      this.#isReading = false;
+      // The connection may have been closed, or SQLite may have ended the transaction after an error.
+      if (db.isOpen && db.inTransaction) db.run('commit');
+    });
   }
 }
 

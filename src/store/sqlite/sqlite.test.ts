@@ -43,7 +43,9 @@ async function open(synchronous: 'FULL' | 'OFF'): Promise<Reusable> {
     rows: async () => rows(db),
     advance: caseClock.advance,
     another: () => openStore(`sqlite:${path}`, options),
-    empty: () => {
+    empty: async () => {
+      // Reads of one turn see one snapshot.
+      await new Promise<void>((resolve) => setImmediate(resolve));
       caseClock.toNextMidnight();
       empty(db);
     },
