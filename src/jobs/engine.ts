@@ -15,14 +15,15 @@ import { killLeftover } from '../sources/process/groups.ts';
 import { removeLeftoverFiles } from '../sources/process/run-files.ts';
 import { Poller } from '../std/chore.ts';
 import type { Abandoned, ClaimedJob } from '../store/operations/attempts.ts';
+import { quietMs } from '../store/quiet.ts';
 import { type AttemptDeps, runAttempt } from './attempt.ts';
 import { IsolatedBatch } from './isolated-batch.ts';
 import { type Lease, Leases } from './leases.ts';
 import { type SourceDeps, sourceProducer } from './run-source.ts';
 
 /**
- * How often the engine looks for due jobs. The store usually wakes the engine when a job is due, and polling finds the
- * jobs whose notification was lost.
+ * How often the engine looks for due jobs while something happens. The store usually wakes the engine when a job is due,
+ * and polling finds the jobs whose notification was lost. An idle engine sleeps until a job is due.
  */
 const POLL_MS = 1_000;
 
@@ -72,7 +73,12 @@ export class Engine {
       nameOf: ({ held: { teamId, jobId } }) => ({ teamId, key: jobId }),
       failed: (err, { held }) => options.log.error({ err, ...held }, 'job.not_reclaimed'),
     });
-    this.#claims = new Poller({ everyMs: POLL_MS, random, look: () => this.#claim().catch(report) });
+    this.#claims = new Poller({
+      everyMs: POLL_MS,
+      random,
+      look: () => this.#claim().catch(report),
+      quietMs: () => this.#quietMs(),
+    });
     this.#reaps = new Poller({
       everyMs: this.#leases.leaseMs / 3,
       random,
@@ -151,6 +157,11 @@ export class Engine {
       { workflowId: abandoned.workflowId, ...abandoned.held, killed, state: job?.state ?? 'taken' },
       'job.reclaimed',
     );
+  }
+
+  async #quietMs(): Promise<number> {
+    const isUnsettled = this.#running.size > 0 || this.#isUnsure || this.#unended.length > 0;
+    return isUnsettled ? 0 : quietMs(this.#options.store, this.#options.store.jobs.nextDueAt);
   }
 
   /** Only one claim is sent at a time, because each of two concurrent claims would fill the whole free capacity. */

@@ -7,6 +7,7 @@ import type { Logger } from '../observe/log.ts';
 import type { Tracing } from '../observe/tracing.ts';
 import { Chore } from '../std/chore.ts';
 import type { DueSchedule } from '../store/operations/jobs.ts';
+import { quietMs } from '../store/quiet.ts';
 import type { Store } from '../store/store.ts';
 import { IsolatedBatch } from './isolated-batch.ts';
 
@@ -32,7 +33,7 @@ interface SchedulerOptions {
 
 /** Creates a chore. Its tick corrects the schedules that a wrong clock has postponed, then fires all due schedules. */
 export function createScheduler(options: SchedulerOptions): Chore {
-  const { log, random } = options;
+  const { store, log, random } = options;
   const schedules = new IsolatedBatch<DueSchedule>({
     nameOf: (due) => ({ teamId: due.teamId, key: keyOf(due) }),
     failed: (err, { workflowId }) => log.error({ err, workflowId }, 'schedule.failed'),
@@ -44,13 +45,16 @@ export function createScheduler(options: SchedulerOptions): Chore {
     everyMs: EVERY_MS,
     random,
     async work(signal) {
-      const nowMs = options.store.now();
+      const nowMs = store.now();
       // The first tick also corrects schedules, because the clock may have been ahead while a previous process ran.
       if (latestMs === undefined || nowMs < latestMs - TOLERANCE_MS) await correct(options, signal);
       latestMs = nowMs;
       await fireDue(options, schedules, signal);
     },
     failed: (err) => log.error({ err }, 'schedule.failed'),
+    quietMs: () => quietMs(store, store.schedules.nextDueAt),
+    // Operations that change a schedule are reported like operations that make a job due.
+    watch: (poller) => store.watch(({ jobs }) => jobs && poller.wake()),
   });
 }
 

@@ -27,12 +27,19 @@ export interface ChoreDeps {
  * @param input.failed the log message that reports a failure
  */
 export function choreOnOneNode(
-  input: ChoreDeps & { name: string; everyMs: number; failed: string; work: Work },
+  input: ChoreDeps &
+    Pick<ConstructorParameters<typeof Chore>[0], 'everyMs' | 'quietMs' | 'watch'> & {
+      name: string;
+      failed: string;
+      work: Work;
+    },
 ): Chore {
-  const { log, random, everyMs, failed, work } = input;
+  const { log, random, everyMs, quietMs, watch, failed, work } = input;
   return new Chore({
     everyMs,
     random,
+    quietMs,
+    watch,
     work: onOneNode(input, work),
     failed: (err) => log.error({ err }, failed),
   });

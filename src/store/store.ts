@@ -44,6 +44,11 @@ interface OfProcess {
    * Notifications are only hints, so listeners must also poll. Returns a function that removes the listener.
    */
   watch(listener: (touched: Touched) => void): () => void;
+  /**
+   * Whether `watch` currently reports the commits of other processes. False on PostgreSQL without a connection that
+   * hears notifications, for example behind a proxy that pools transactions. Listeners must then poll more often.
+   */
+  isTold(): boolean;
   /** Checks the database for `/readyz`: resolves if a trivial read succeeds and writes are not known to fail. */
   check(): Promise<void>;
   /**
@@ -81,6 +86,11 @@ export interface OwnOperations {
        */
       busy?: readonly string[];
     }): Promise<ClaimedJob[]>;
+    /**
+     * When the first waiting job is due, in epoch milliseconds; null if no job is waiting. Jobs of paused and archived
+     * workflows are left out. The cost grows with the number of teams with waiting jobs, not with the backlog.
+     */
+    nextDueAt(): Promise<number | null>;
     /**
      * Renews the leases of a node's attempts (heartbeat). Returns the attempts that the node no longer holds (`lost`),
      * the attempts that must be canceled, and the attempts whose rows were locked, so that they were neither renewed

@@ -25,6 +25,7 @@ import type { Clock } from '../std/clock.ts';
 import type { Sealer } from '../std/seal.ts';
 import type { DueLane } from '../store/operations/lanes.ts';
 import type { Settlement } from '../store/operations/settle.ts';
+import { quietMs } from '../store/quiet.ts';
 import type { Store } from '../store/store.ts';
 import type { LaneName, Touched } from '../store/transaction.ts';
 import { Lane } from './lane.ts';
@@ -139,7 +140,12 @@ export class DeliveryEngine {
       onSettled: (settlement) => this.#afterSettle(settlement),
       onGivenUp: (settlement) => this.#afterGivingUp(settlement),
     });
-    this.#poller = new Poller({ everyMs: LOOK_EVERY_MS, random: this.#random, look: () => this.#look() });
+    this.#poller = new Poller({
+      everyMs: LOOK_EVERY_MS,
+      random: this.#random,
+      look: () => this.#look(),
+      quietMs: () => this.#quietMs(),
+    });
     this.#leases = new LaneLeases({
       deliveries: store.deliveries,
       nodeId: input.nodeId,
@@ -214,8 +220,14 @@ export class DeliveryEngine {
     this.#poller.nudge();
   }
 
+  async #quietMs(): Promise<number> {
+    const isAtWork = this.#tasks.size > 0 || this.#settlements.size > 0 || this.#ready.size > 0;
+    return isAtWork ? 0 : quietMs(this.#store, this.#store.deliveries.nextDueAt);
+  }
+
   #noteTouched({ deliveries, lanes }: Touched): void {
     if (!deliveries) return;
+    this.#poller.wake();
     if (lanes === null || this.#named.size + lanes.length > MAX_NAMED) {
       this.nudge();
       return;
@@ -399,6 +411,7 @@ export class DeliveryEngine {
   }
 
   #launch(lane: Lane, delivery: DueDelivery): void {
+    this.#poller.wake();
     this.#queuedCharacters -= delivery.body.length;
     const { teamId } = lane.due;
     const { slow } = lane;
@@ -434,6 +447,8 @@ export class DeliveryEngine {
   }
 
   #afterSettle({ webhookId, deliveryId, health }: Settlement): void {
+    // The attempt may be followed by another one.
+    this.#poller.wake();
     const lane = this.#lanes.get(webhookId);
     if (lane === undefined) return;
     lane.release(deliveryId);

@@ -8,6 +8,7 @@ import { type Chore, inSteps } from '../std/chore.ts';
 import { type ChoreDeps, choreOnOneNode } from '../store/on-one-node.ts';
 import type { HistoryPlace } from '../store/operations/deliveries.ts';
 import type { ReplayedDelivery } from '../store/operations/replays.ts';
+import { quietMs } from '../store/quiet.ts';
 import type { Store } from '../store/store.ts';
 
 /** Number of rows per read. A read takes a few milliseconds on SQLite, whose reads block the event loop. */
@@ -254,12 +255,15 @@ const WAITING = 256;
 const STEPS = { first: 32, max: 256 };
 
 export function webhookReplay(deps: ChoreDeps): Chore {
-  const { deliveries } = deps.store;
+  const { store } = deps;
+  const { deliveries } = store;
   return choreOnOneNode({
     ...deps,
     name: 'deliveries.replay',
     everyMs: EVERY_MS,
     failed: 'replays.not_stepped',
     work: (signal) => inSteps((limit) => deliveries.stepReplays({ limit, waiting: WAITING }), STEPS, signal),
+    quietMs: () => quietMs(store, async () => ((await deliveries.replaysRun()) ? store.now() : null)),
+    watch: (poller) => store.watch(({ deliveries: touched }) => touched && poller.wake()),
   });
 }

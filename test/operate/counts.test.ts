@@ -15,13 +15,20 @@ import { openStore } from '../../src/store/open.ts';
 import { abandoned, type ClaimedJob } from '../../src/store/operations/attempts.ts';
 import { history } from '../../src/store/operations/events.ts';
 import { list as listJobs } from '../../src/store/operations/job-lists.ts';
-import { type Enqueued, get as getJob, due as schedulesDue } from '../../src/store/operations/jobs.ts';
+import {
+  type Enqueued,
+  get as getJob,
+  nextDueAt as nextScheduleDueAt,
+  due as schedulesDue,
+} from '../../src/store/operations/jobs.ts';
 import { byHash } from '../../src/store/operations/keys.ts';
-import { laneNames } from '../../src/store/operations/lanes.ts';
+import { laneNames, nextDueAt as nextDeliveryDueAt } from '../../src/store/operations/lanes.ts';
 import { compare, page } from '../../src/store/operations/records.ts';
+import { replaysRun } from '../../src/store/operations/replay-steps.ts';
 import { settlementRow } from '../../src/store/operations/settle.ts';
 import { version } from '../../src/store/operations/versions.ts';
 import { get as getWorkflow, list as listWorkflows } from '../../src/store/operations/workflows.ts';
+import { nextDueAt as nextJobDueAt } from '../../src/store/sqlite/claim.ts';
 import { dueLanes, lane, load as loadLane } from '../../src/store/sqlite/lanes.ts';
 import { Counter, type Work } from '../support/store/count-work.ts';
 import { multiply, type Past } from '../support/store/multiply.ts';
@@ -60,6 +67,7 @@ const MOST: Record<string, [statements: number, read: number, written: number]> 
   'the first page of events': [2, 24, 0],
   'the first page of workflows': [1, 8, 0],
   'schedules are looked at': [1, 2, 0],
+  'the next due job, schedule and delivery are looked for': [5, 14, 0],
   'abandoned jobs are looked for': [1, 2, 0],
 };
 /**
@@ -234,6 +242,15 @@ async function countAll(path: string, past: Past): Promise<Map<string, Work>> {
   await note(
     'schedules are looked at',
     counter.read((view) => schedulesDue(view, { limit: 100 })),
+  );
+  await note(
+    'the next due job, schedule and delivery are looked for',
+    counter.read(async (view) => {
+      await nextJobDueAt(view);
+      await nextScheduleDueAt(view);
+      await nextDeliveryDueAt(view);
+      await replaysRun(view);
+    }),
   );
   await note(
     'abandoned jobs are looked for',

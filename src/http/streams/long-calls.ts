@@ -37,7 +37,7 @@ export class LongCalls {
       everyMs: AUTHORIZED_LOOK_MS,
       random: Math.random,
       look: () => this.look(),
-      watch: (nudge) => store.watch(({ keys }) => keys && nudge()),
+      watch: (poller) => store.watch(({ keys }) => keys && poller.nudge()),
     });
   }
 
@@ -97,7 +97,7 @@ export class EventWaits {
       everyMs: LOOK_MS,
       random: Math.random,
       look: () => this.#look(),
-      watch: (nudge) => store.watch(nudge),
+      watch: (poller) => store.watch(() => poller.nudge()),
     });
   }
 

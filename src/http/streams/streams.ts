@@ -39,10 +39,10 @@ export class Streams {
       everyMs: LOOK_MS,
       random: Math.random,
       look: () => this.#look(),
-      watch: (nudge) =>
+      watch: (poller) =>
         store.watch(({ lanes }) => {
           for (const news of this.#news.values()) news.then((one) => one.noteLanes(lanes), ignore);
-          nudge();
+          poller.nudge();
         }),
     });
   }

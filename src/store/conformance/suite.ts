@@ -19,6 +19,7 @@ import { testJobLog } from './job-log.ts';
 import { testJobModel } from './job-model.ts';
 import { testJobs } from './jobs.ts';
 import { testLanes } from './lanes.ts';
+import { testNextDue } from './next-due.ts';
 import { testPages } from './pages.ts';
 import { testPublishing } from './publish.ts';
 import { testPush } from './push.ts';
@@ -72,6 +73,7 @@ export function testStore(open: () => Promise<Reusable>, options: { modelRuns: n
   testCanceling(shared);
   testPush(shared);
   testSchedules(shared);
+  testNextDue(shared);
   testJobLog(shared);
   testJobHistory(shared);
   testRecords(shared);

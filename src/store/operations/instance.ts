@@ -7,7 +7,7 @@ import { NEWEST_SCHEMA } from '../migrations.ts';
 import { UNFINISHED } from '../rows.ts';
 import { both } from '../sql.ts';
 import type { Tx, View } from '../transaction.ts';
-import { FIRST_DUE_AT, laneNames, lanePages } from './lanes.ts';
+import { FIRST_DUE_AT, laneNames, lanePages, NAMED } from './lanes.ts';
 
 /** Stores a value under a name unless the name already has a value. Returns the stored value. */
 export async function claim(tx: Tx, { name, value }: { name: string; value: string }): Promise<string> {
@@ -57,11 +57,6 @@ export interface DueStatus {
   /** When the delivery that has been due longest became due; epoch milliseconds, or null if no delivery is due. */
   oldestDueAt: number | null;
 }
-// The lanes of a page, given as JSON.
-const NAMED = {
-  sqlite: `(select value ->> 0 as team_id, value ->> 1 as webhook_id from json_each($1)) as named`,
-  postgres: `(select value ->> 0 as team_id, value ->> 1 as webhook_id from json_array_elements($1::json)) as named`,
-};
 // The statement seeks once per lane, so that it reads only the index entries of waiting deliveries.
 const WAITING = both(
   (pick) => `

@@ -283,6 +283,14 @@ export async function ahead(
   return rows.map(toSchedule);
 }
 
+/** When the first schedule is due, except those of paused and archived workflows; null without schedules. */
+export async function nextDueAt(view: View): Promise<number | null> {
+  const row = await view.db.get<{ at: number }>`
+    select next_run_at as at from workflow
+    where next_run_at is not null and paused_at is null and archived_at is null order by next_run_at limit 1`;
+  return row?.at ?? null;
+}
+
 type ScheduleRow = Omit<DueSchedule, 'schedule'> & { definition: string };
 
 const SCHEDULES = new Part(`

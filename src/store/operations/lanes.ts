@@ -127,6 +127,12 @@ export async function* lanePages(
   }
 }
 
+/** SQL for `named (team_id, webhook_id)`: the lanes of a page. `$1` is the page as JSON. */
+export const NAMED = {
+  sqlite: `(select value ->> 0 as team_id, value ->> 1 as webhook_id from json_each($1)) as named`,
+  postgres: `(select value ->> 0 as team_id, value ->> 1 as webhook_id from json_array_elements($1::json)) as named`,
+};
+
 /** SQL condition: the delivery `d` is waiting to be sent to `webhook`. */
 export const OF_WEBHOOK = `d.state = 'waiting' and d.team_id = webhook.team_id and d.webhook_id = webhook.id`;
 
@@ -233,6 +239,22 @@ export function hasDue({ seen, ahead }: { seen: string; ahead: boolean }): Eithe
 export async function firstDueAt(view: View, { teamId, webhookId }: LaneName): Promise<number | null> {
   const row = await view.db.get<{ at: number | null }>(FIRST_DUE_AT_OF_ONE, teamId, webhookId);
   return row?.at ?? null;
+}
+
+const NEXT_DUE_AT = both(
+  (pick) => `
+  select min(${pick(FIRST_DUE_AT)}) as at from ${pick(NAMED)} cross join webhook
+  where webhook.team_id = named.team_id and webhook.id = named.webhook_id and webhook.state = 'active'`,
+);
+
+/** When the first waiting delivery of all active webhooks is due; null if none is waiting. */
+export async function nextDueAt(view: View): Promise<number | null> {
+  let first = Number.POSITIVE_INFINITY;
+  for await (const page of lanePages((after) => laneNames(view, after))) {
+    const row = await view.db.get<{ at: number | null }>(NEXT_DUE_AT, JSON.stringify(page));
+    first = Math.min(first, row?.at ?? first);
+  }
+  return first === Number.POSITIVE_INFINITY ? null : first;
 }
 
 /**

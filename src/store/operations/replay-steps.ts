@@ -10,7 +10,7 @@
 import type { DeliveryState } from '../../model/delivery.ts';
 import { newId } from '../../std/id.ts';
 import { Part } from '../sql.ts';
-import { type LaneName, type Tx, touchLane } from '../transaction.ts';
+import { type LaneName, type Tx, touchLane, type View } from '../transaction.ts';
 import { IS_ORDERED } from './lanes.ts';
 import { addReplayed, ask, chooseReplay, lockWebhook, select, siblingsOf, startOf } from './replays.ts';
 
@@ -40,6 +40,15 @@ const RUNNING = `
     where first.team_id = replay.team_id and first.webhook_id = replay.webhook_id and first.state = 'running'
     order by first.created_at, first.id limit 1)
   order by team_id, webhook_id limit $3`;
+
+/** Whether a replay is running. */
+export async function replaysRun(view: View): Promise<boolean> {
+  // The order lists all columns of `replay_running`, so that the planner can use no other index.
+  const row = await view.db.get(`
+    select 1 from replay /* use replay_running */
+    where state = 'running' order by team_id, webhook_id, created_at, id limit 1`);
+  return row !== undefined;
+}
 
 /** `ordered` is null if the webhook was removed. */
 interface Running extends LaneName {

@@ -2,7 +2,7 @@
  * Lists every operation that both databases share, grouped by noun, and how drivers run each operation (see
  * `operation.ts`). An operation has the same name as its function in the module.
  */
-import { batched, batches, leases, reads, rounds, write, writes } from '../operation.ts';
+import { batched, batches, leases, read, reads, rounds, write, writes } from '../operation.ts';
 import * as attempts from './attempts.ts';
 import * as audit from './audit.ts';
 import * as deliveries from './deliveries.ts';
@@ -20,7 +20,7 @@ import * as outbox from './outbox-retention.ts';
 import { publish } from './publish.ts';
 import * as quotas from './quotas.ts';
 import * as records from './records.ts';
-import { REPLAY_START, stepReplays } from './replay-steps.ts';
+import { REPLAY_START, replaysRun, stepReplays } from './replay-steps.ts';
 import * as replays from './replays.ts';
 import * as sessions from './sessions.ts';
 import * as settlements from './settle.ts';
@@ -64,7 +64,7 @@ export const OPERATIONS = {
     ...reads(lists, 'list', 'recent', 'counts'),
     prune: rounds(lists.PRUNE_START, lists.prune),
   },
-  schedules: { ...reads(jobs, 'due', 'ahead'), ...batches(jobs, 'fire') },
+  schedules: { ...reads(jobs, 'due', 'ahead', 'nextDueAt'), ...batches(jobs, 'fire') },
   records: {
     ...writes(staged, 'sweep', 'stage', 'remove'),
     ...reads(records, 'compare', 'currentSeqs'),
@@ -84,11 +84,12 @@ export const OPERATIONS = {
   },
   deliveries: {
     ...reads(deliveries, 'get', 'list', 'ofEvent'),
-    ...reads(lanes, 'firstDueAt'),
+    ...reads(lanes, 'firstDueAt', 'nextDueAt'),
     ...writes(settlements, 'settle'),
     ...reads(replays, 'getReplay', 'replayable', 'replayed'),
     ...writes(replays, 'replay', 'startReplay'),
     stepReplays: rounds(REPLAY_START, stepReplays),
+    replaysRun: read(replaysRun),
     expire: rounds(outbox.EXPIRE_START, outbox.expire),
     prune: rounds(outbox.PRUNE_START, outbox.prune),
     ...writes(webhooks, 'cancelRemoved'),

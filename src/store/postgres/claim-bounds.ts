@@ -44,6 +44,11 @@ export class ClaimBounds {
     this.#survey = survey;
   }
 
+  /** The bound of the last claim. */
+  get waitingSince(): number {
+    return this.#bounds.waitingSince;
+  }
+
   /** The bounds for one claim. */
   async next(nowMs: number): Promise<Bounds> {
     this.#claims += 1;
@@ -58,18 +63,20 @@ export class ClaimBounds {
 /** The condition of the index `job_due`. A query can use the index only if it repeats this condition. */
 export const WAITS = `job.state in ('queued', 'retrying') and job.slot = 0 and job.parked = 0`;
 
-// The oldest waiting job of each team and priority: one seek per team and priority in the index `job_due`.
+// The oldest waiting job of each team and priority, dated after the bound `$1`: one seek per team and priority in the
+// index `job_due`.
 const OLDEST = `
   with recursive oldest (team_id, priority, run_at) as (
-    (select job.team_id, job.priority, job.run_at from job where ${WAITS}
+    (select job.team_id, job.priority, job.run_at from job where ${WAITS} and job.run_at >= $1
      order by job.team_id, job.priority desc, job.run_at limit 1)
     union all
     select next.* from oldest cross join lateral (
       (select job.team_id, job.priority, job.run_at from job
-       where ${WAITS} and job.team_id = oldest.team_id and job.priority < oldest.priority
+       where ${WAITS} and job.run_at >= $1 and job.team_id = oldest.team_id and job.priority < oldest.priority
        order by job.priority desc, job.run_at limit 1)
       union all
-      (select job.team_id, job.priority, job.run_at from job where ${WAITS} and job.team_id > oldest.team_id
+      (select job.team_id, job.priority, job.run_at from job
+       where ${WAITS} and job.run_at >= $1 and job.team_id > oldest.team_id
        order by job.team_id, job.priority desc, job.run_at limit 1)
       limit 1
     ) next
@@ -77,12 +84,17 @@ const OLDEST = `
   select min(run_at) as at from oldest`;
 const RUNNING = `select team_id as "teamId", id from job where state = 'running' and run_at < $1 limit $2`;
 
+/** When the first waiting job that is dated after a bound is due; null if no job is waiting. */
+export async function oldest(view: View, { since }: { since: number }): Promise<number | null> {
+  return (await view.db.get<{ at: number | null }>(OLDEST, since))?.at ?? null;
+}
+
 /** Searches all waiting and all running jobs. */
 export async function survey(view: View): Promise<Bounds> {
   const since = view.now - TRANSACTION_MS;
-  const oldest = await view.db.get<{ at: number | null }>(OLDEST);
+  const oldestAt = await oldest(view, { since: NONE.waitingSince });
   const running = await view.db.all<{ teamId: string; id: string }>(RUNNING, since, MAX_NAMED + 1);
-  const waitingSince = Math.min(oldest?.at ?? since, since);
+  const waitingSince = Math.min(oldestAt ?? since, since);
   return running.length > MAX_NAMED
     ? { ...NONE, waitingSince }
     : { waitingSince, runningSince: since, running };

@@ -59,20 +59,21 @@ const LOCK_MS = 500;
 const HUNG_MS = 2_000;
 
 /**
- * Makes `claim` from its operations. If `claim` rejects, the table may already show jobs as running on this node: other
+ * Makes `claim` and `nextDueAt` from their operations. If `claim` rejects, the table may already show jobs as running on this node: other
  * transactions of the same claim, or the failed transaction itself, may have been committed.
  */
 export function claiming(running: {
   turns(input: TurnsInput): Promise<string[]>;
   take(input: TakeInput): Promise<ClaimedJob[]>;
   survey(input: undefined): Promise<Bounds>;
+  oldest(input: { since: number }): Promise<number | null>;
   now: Clock;
-}): Store['jobs']['claim'] {
+}): Pick<Store['jobs'], 'claim' | 'nextDueAt'> {
   const known = new ClaimBounds(running.survey);
   const served = new Set<string>();
   /** The skipped teams, each with the time at which skipping ends, by the monotonic clock. */
   const hung = new Map<string, number>();
-  return async (input) => {
+  const claim: Store['jobs']['claim'] = async (input) => {
     const bounds = await known.next(running.now());
     for (const [teamId, untilMs] of hung) if (untilMs <= performance.now()) hung.delete(teamId);
     const without = [...hung.keys()];
@@ -100,6 +101,7 @@ export function claiming(running: {
     }
     return claimed;
   };
+  return { claim, nextDueAt: () => running.oldest({ since: known.waitingSince }) };
 }
 
 /** Handles every item, a few items at a time. If one fails, rejects only after all running calls have ended. */

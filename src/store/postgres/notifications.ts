@@ -60,9 +60,15 @@ export class Notifications {
   #reconnecting: NodeJS.Timeout | undefined;
   #probing: NodeJS.Timeout | undefined;
   #failures = 0;
+  #isHeard = false;
 
   constructor(options: NotificationOptions) {
     this.#options = options;
+  }
+
+  /** Whether the listening connection has received a notification, which none does behind some proxies. */
+  get isHeard(): boolean {
+    return this.#isHeard;
   }
 
   /** Starts polling the counter of key changes. */
@@ -162,7 +168,9 @@ export class Notifications {
     client.on('end', () => lost(undefined));
     client.on('notification', ({ payload }) => {
       const touched = read(this.#name, payload ?? '');
-      if (touched !== undefined && isMine()) onForeign(touched);
+      if (!isMine()) return;
+      this.#isHeard = true;
+      if (touched !== undefined && Object.values(touched).includes(true)) onForeign(touched);
     });
     try {
       await client.connect();
@@ -172,6 +180,9 @@ export class Notifications {
     }
     if (!isMine()) return;
     this.#probing = setInterval(() => client.query('select 1').catch(lost), PROBE_EVERY_MS).unref();
+    // An empty notification, which this process receives too. Other processes ignore it.
+    this.#pending ??= untouched();
+    this.#sending ??= this.#send();
     const again = this.#failures > 0;
     this.#failures = 0;
     if (!again) return;
@@ -190,6 +201,7 @@ export class Notifications {
     clearInterval(this.#probing);
     const client = this.#listener;
     this.#listener = undefined;
+    this.#isHeard = false;
     if (client === undefined) return;
     // The wait is limited, because a server that hangs never confirms the end of the connection.
     await Promise.race([client.end().catch(() => undefined), pause(END_MS, undefined, { ref: false })]);

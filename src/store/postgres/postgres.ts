@@ -12,7 +12,7 @@ import type { DatabaseStatus, Store } from '../store.ts';
 import { notifyWatchers, type Touched, type Tx, type View } from '../transaction.ts';
 import { beating, renewFree, renewLocked } from './beat.ts';
 import { claiming, take, turns } from './claim.ts';
-import { survey } from './claim-bounds.ts';
+import { oldest, survey } from './claim-bounds.ts';
 import { connectionWaitMs, Database, openPool } from './database.ts';
 import { unusable } from './failures.ts';
 import { migrate } from './migrate.ts';
@@ -26,7 +26,7 @@ import { writingInBatches } from './write-batches.ts';
 /** The operations of this driver: those that both drivers share, and those that PostgreSQL implements itself. */
 const POSTGRES_OPERATIONS = {
   ...OPERATIONS,
-  claiming: { turns: read(turns), take: write(take), survey: read(survey) },
+  claiming: { turns: read(turns), take: write(take), survey: read(survey), oldest: read(oldest) },
   beating: { free: lease(renewFree), locked: write(renewLocked) },
   deliveries: { ...OPERATIONS.deliveries, load: LOAD },
   lanes: LANE_OPERATIONS,
@@ -122,7 +122,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
   return {
     ...calls,
     ...made,
-    jobs: { ...made.jobs, claim: claiming({ ...calls.claiming, now }), beat: beating(calls.beating) },
+    jobs: { ...made.jobs, ...claiming({ ...calls.claiming, now }), beat: beating(calls.beating) },
     deliveries: { ...made.deliveries, ...outbox({ ...calls, now }) },
     erasure: {
       ...calls.erasure,
@@ -133,6 +133,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
       watchers.add(watcher);
       return () => void watchers.delete(watcher);
     },
+    isTold: () => notifications.isHeard,
     copyTo: async () => {
       throw new Error('Flowhook cannot back up PostgreSQL. Use pg_dump or pg_basebackup');
     },

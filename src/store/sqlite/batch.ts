@@ -14,7 +14,7 @@ import { laneNames } from '../operations/lanes.ts';
 import { OPERATIONS } from '../operations/table.ts';
 import { MAX_CANCELED } from '../operations/webhooks.ts';
 import { type Touched, type Tx, untouched } from '../transaction.ts';
-import { beat, claim } from './claim.ts';
+import { beat, claim, nextDueAt } from './claim.ts';
 import { type Database, isOutside } from './database.ts';
 import { type DiskTrouble, refusalOf, troubleOf } from './disk-trouble.ts';
 import { dueLanes, lane, load } from './lanes.ts';
@@ -23,7 +23,7 @@ import { SqliteSql } from './sql.ts';
 /** The operations of this driver: those that both drivers share, and those that SQLite implements itself. */
 export const SQLITE_OPERATIONS = {
   ...OPERATIONS,
-  jobs: { ...OPERATIONS.jobs, claim: write(claim), beat: write(beat) },
+  jobs: { ...OPERATIONS.jobs, claim: write(claim), beat: write(beat), nextDueAt: read(nextDueAt) },
   deliveries: { ...OPERATIONS.deliveries, load: read(load) },
   lanes: { names: read(laneNames), due: read(dueLanes), one: read(lane) },
 };

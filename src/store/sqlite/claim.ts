@@ -64,7 +64,7 @@ function goesBefore(one: WaitingTeam, other: WaitingTeam): boolean {
 // Each step seeks the next team and, within a team, the next priority in the partial index `job_due`. The query repeats
 // the condition of the index, which leaves out parked jobs. The cost grows with the number of teams and priorities, not
 // with the number of waiting jobs.
-const WAITING = `
+const LEVELS = `
   with recursive
     waiting (team_id) as (
       select * from (
@@ -90,11 +90,22 @@ const WAITING = `
                 and priority < level.priority
               order by priority desc limit 1)
       from level where priority is not null
-    )
+    )`;
+const WAITING = `${LEVELS}
   select level.team_id as "teamId", level.priority, team.claimed_at as "claimedAt", quota.most
   from level join team on team.id = level.team_id
     left join quota on quota.team_id = level.team_id and quota.name = 'runningJobs'
   where level.priority is not null`;
+
+const NEXT_DUE_AT = `${LEVELS}
+  select min((select run_at from job indexed by job_due
+              where state in ('queued', 'retrying') and slot = 0 and parked = 0 and team_id = level.team_id
+                and priority = level.priority order by run_at limit 1)) as at
+  from level where priority is not null`;
+
+export async function nextDueAt(view: View): Promise<number | null> {
+  return (await view.db.get<{ at: number | null }>(NEXT_DUE_AT))?.at ?? null;
+}
 
 interface WaitingRow {
   teamId: string;

@@ -162,6 +162,7 @@ function compose(parts: {
       writer.start().catch(() => undefined);
       return () => void watchers.delete(watcher);
     },
+    isTold: () => true,
     copyTo: (file, signal) => writer.copyTo(file, signal),
     waitMs: () => writer.waitMs,
     check: async () => {
