@@ -42,6 +42,9 @@ export const WRITES: ReadonlyMap<string, (tx: Tx, input: never) => Promise<unkno
   ),
 );
 
+/** Maximum number of operations in a transaction. */
+export const MAX_BATCH = 512;
+
 /** One write operation. */
 export interface Call {
   name: WriteName;

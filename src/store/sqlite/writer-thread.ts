@@ -1,9 +1,10 @@
 /**
- * The writer thread. It owns the only connection that writes, runs one batch at a time, and replies after the commit.
+ * The writer thread. It owns the only connection that writes. It runs all batches that have arrived as one, and replies
+ * after the commit.
  */
-import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
+import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import type { Quotas } from '../../model/quota.ts';
-import { type Batch, type BatchResult, type PackedError, packError, runBatch } from './batch.ts';
+import { type Batch, type BatchResult, MAX_BATCH, type PackedError, packError, runBatch } from './batch.ts';
 import { Database } from './database.ts';
 import { canWrite } from './disk-trouble.ts';
 import { copyInSteps, type StepCopy } from './step-copy.ts';
@@ -19,7 +20,7 @@ export interface WriterData {
 }
 
 /**
- * Messages to the thread. It replies to batches in the order in which they were sent. `copyTo` starts copying the
+ * Messages to the thread. It replies to operations in the order in which they were sent. `copyTo` starts copying the
  * database in steps; a null `copyTo` stops the copy.
  */
 export type ToWriter = { batch: Batch } | { copyTo: string | null } | { close: true };
@@ -27,6 +28,7 @@ export type ToWriter = { batch: Batch } | { copyTo: string | null } | { close: t
 /** Messages from the thread. */
 export type FromWriter =
   | { ready: true }
+  /** The results of the next operations, which may be those of several batches. */
   | { result: BatchResult }
   /** Another process has committed something. */
   | { foreign: true }
@@ -51,19 +53,33 @@ function serve(port: MessagePort, { path, synchronous, quotas }: WriterData): vo
   let probing: NodeJS.Timeout | undefined;
 
   let copy: StepCopy | undefined;
-  /**
-   * The last message. Messages are handled one at a time, because operations are asynchronous, and because no
-   * transaction may be open at the first step of a copy.
-   */
-  let last: Promise<unknown> = Promise.resolve();
+  const arrived: ToWriter[] = [];
+  let isWorking = false;
 
   port.on('message', (message: ToWriter) => {
-    last = last.then(() => {
-      if ('batch' in message) return run(message.batch);
-      return 'copyTo' in message ? copyTo(message.copyTo) : close();
-    });
+    arrived.push(message);
+    void work();
   });
   say({ ready: true });
+
+  /**
+   * Handles one message at a time, because operations are asynchronous, and because no transaction may be open at the
+   * first step of a copy. Batches that have arrived during the previous transaction share the next one.
+   */
+  async function work(): Promise<void> {
+    if (isWorking) return;
+    isWorking = true;
+    for (let one = receiveMessageOnPort(port); one !== undefined; one = receiveMessageOnPort(port))
+      arrived.push(one.message);
+    const [next] = arrived;
+    if (next !== undefined && 'batch' in next) await run(joined(arrived));
+    else if (next !== undefined) {
+      arrived.shift();
+      await ('copyTo' in next ? copyTo(next.copyTo) : close());
+    }
+    isWorking = false;
+    if (arrived.length > 0) setImmediate(work);
+  }
 
   async function run(batch: Batch): Promise<void> {
     const result = await runBatch(db, batch, quotas);
@@ -107,6 +123,23 @@ function serve(port: MessagePort, { path, synchronous, quotas }: WriterData): vo
   function say(message: FromWriter): void {
     port.postMessage(message);
   }
+}
+
+/**
+ * Removes the first batches from the messages, as many as fit into a transaction, and joins them. The joined batch has
+ * the time of the last one.
+ */
+function joined(messages: ToWriter[]): Batch {
+  const batches: Batch[] = [];
+  let calls = 0;
+  for (const message of messages) {
+    if (!('batch' in message)) break;
+    calls += message.batch.calls.length;
+    if (batches.length > 0 && calls > MAX_BATCH) break;
+    batches.push(message.batch);
+  }
+  messages.splice(0, batches.length);
+  return { ...(batches.at(-1) as Batch), calls: batches.flatMap((batch) => batch.calls) };
 }
 
 /** Empties the WAL. Closing the connection does not empty the WAL while another process has the file open. */

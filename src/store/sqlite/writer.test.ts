@@ -1,6 +1,7 @@
 /** The writer thread: its batches, limits and crashes. */
 
 import assert from 'node:assert/strict';
+import { on } from 'node:events';
 import { type TestContext, test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { emptyDatabaseFile } from '../../../test/support/store/empty-database.ts';
@@ -33,6 +34,11 @@ function closing<W extends { close(): Promise<void> }>(t: TestContext, writer: W
   t.after(() => writer.close());
   return writer;
 }
+const batchOf = (calls: number) => ({
+  now: 1,
+  publicUrl: '',
+  calls: Array.from({ length: calls }, () => ({ name: 'teams.ensure', input: { slug: 'acme' } })),
+});
 const problem = (code: string) => (error: unknown) => error instanceof Problem && error.code === code;
 
 test('rejects when the thread cannot open the database', async () => {
@@ -112,6 +118,19 @@ test('a call of one team is in the next batch even when many calls of another te
   const waitedFor = order.indexOf('small');
   // Before this call, one batch has returned and two or three more were sent. The call is in the batch after them.
   assert.ok(waitedFor < 5 * 512, `it waited for ${waitedFor} calls`);
+});
+
+test('batches that have arrived share a transaction, up to its maximum size', async (t) => {
+  const workerData = { path: await emptyDatabaseFile(t), synchronous: 'OFF', quotas: NO_QUOTAS };
+  const thread = new Worker(new URL('./writer-thread.ts', import.meta.url), { workerData });
+  t.after(() => thread.terminate());
+  const messages = on(thread, 'message', { close: ['exit'] });
+  // The thread receives these messages together, when it has opened the database.
+  for (const calls of [1, 200, 300, 50, 600]) thread.postMessage({ batch: batchOf(calls) });
+  thread.postMessage({ close: true });
+  const sizes = [];
+  for await (const [message] of messages) if ('result' in message) sizes.push(message.result.results.length);
+  assert.deepEqual(sizes, [501, 50, 600]);
 });
 
 test('rejects all pending operations when the thread dies, and new ones until it is restarted', async (t) => {

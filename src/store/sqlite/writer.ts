@@ -1,11 +1,10 @@
 /**
  * The main side of the writer thread. It collects write operations and sends them to the thread in batches.
  *
- * Operations that wait at the same moment become *one* message and one commit, so that batches grow with the load and
- * no timer is needed. Measured behind a bare Fastify POST at 64 connections, relative to the same route without a
- * store: 91 % with two batches in flight, 77–87 % with one batch in flight, 58 % with one message per operation. In the
- * whole service, it makes no difference whether one, two or four batches are in flight (`npm run bench queue`: 0.26,
- * 0.24 and 0.23 of bare Fastify).
+ * Operations that wait at the same moment become *one* message, and the thread commits all messages that have arrived as
+ * one transaction, so that transactions grow with the load and no timer is needed. The thread is never idle while
+ * operations wait. Measured at 64 connections, compared with a transaction for each message and two messages in flight:
+ * 1.2 to 1.4 times as many queue calls per second, with 9 % less processor time, while other processes use the disk.
  *
  * If more operations wait than fit into one batch, teams take turns (`nextBatch`).
  *
@@ -21,12 +20,10 @@ import type { Clock } from '../../std/clock.ts';
 import { startThread } from '../../std/own-files.ts';
 import { teamOf } from '../operation.ts';
 import { ANYTHING, type Touched } from '../transaction.ts';
-import { type BatchResult, type Call, type CallResult, unpackError } from './batch.ts';
+import { type BatchResult, type Call, type CallResult, MAX_BATCH, unpackError } from './batch.ts';
 import type { DiskTrouble } from './disk-trouble.ts';
 import type { FromWriter, ToWriter, WriterData } from './writer-thread.ts';
 
-const MAX_BATCH = 512;
-const MAX_IN_FLIGHT = 2;
 /** Maximum number of waiting operations. Further operations are refused as `overloaded`. */
 const MAX_WAITING = 20_000;
 /** Delay before a dead thread is restarted. */
@@ -64,7 +61,8 @@ export class Writer {
   readonly #open: () => Worker;
   readonly #options: WriterOptions;
   readonly #maxWaiting: number;
-  readonly #inFlight: Waiting[][] = [];
+  /** Operations that were sent to the thread, in order. No more are sent while there are `MAX_BATCH`. */
+  readonly #inFlight: Waiting[] = [];
   #waiting: Waiting[] = [];
   #flushing = false;
   /** Set when a batch fails because of the disk, until the thread reports that it can write again. */
@@ -151,7 +149,7 @@ export class Writer {
         this.start().catch(() => undefined);
         return;
       }
-      if (this.#flushing || this.#inFlight.length >= MAX_IN_FLIGHT) return;
+      if (this.#flushing || this.#inFlight.length >= MAX_BATCH) return;
       this.#flushing = true;
       setImmediate(() => this.#flush());
     });
@@ -189,7 +187,7 @@ export class Writer {
   get waitMs(): number {
     const now = performance.now();
     // The oldest waiting operation may be older than the operations in flight, because teams take turns.
-    return now - Math.min(this.#inFlight[0]?.[0]?.at ?? now, this.#waiting[0]?.at ?? now);
+    return now - Math.min(this.#inFlight[0]?.at ?? now, this.#waiting[0]?.at ?? now);
   }
 
   /** Waits until every accepted operation has a result, and then ends the thread. Calling this twice is harmless. */
@@ -215,7 +213,7 @@ export class Writer {
 
   #flush(): void {
     this.#flushing = false;
-    while (this.#waiting.length > 0 && this.#inFlight.length < MAX_IN_FLIGHT) {
+    while (this.#waiting.length > 0 && this.#inFlight.length < MAX_BATCH) {
       const { batch, left } = nextBatch(this.#waiting, MAX_BATCH);
       this.#waiting = left;
       try {
@@ -226,7 +224,7 @@ export class Writer {
             calls: batch.map(({ name, input }) => ({ name, input })),
           },
         });
-        this.#inFlight.push(batch);
+        this.#inFlight.push(...batch);
       } catch (error) {
         // An input cannot be cloned, or the clock has failed. Nothing of this batch was sent.
         for (const call of batch) call.reject(error as Error);
@@ -247,7 +245,7 @@ export class Writer {
   }
 
   #settle({ results, touched, trouble }: BatchResult): void {
-    const batch = this.#inFlight.shift() ?? [];
+    const batch = this.#inFlight.splice(0, results.length);
     if (trouble !== undefined) this.#noteTrouble(trouble, results[0]);
     for (const [place, call] of batch.entries()) {
       const result = results[place] as CallResult;
@@ -278,7 +276,7 @@ export class Writer {
   #die(cause: Error): void {
     this.#thread = undefined;
     this.#trouble = undefined;
-    const lost = [...this.#inFlight.splice(0).flat(), ...this.#waiting.splice(0)];
+    const lost = [...this.#inFlight.splice(0), ...this.#waiting.splice(0)];
     if (this.#ended === undefined || lost.length > 0) {
       this.#options.log.error({ err: cause, operations: lost.length }, 'writer.died');
     }
