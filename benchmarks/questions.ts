@@ -210,8 +210,8 @@ export const QUESTIONS: readonly Question[] = [
       ['start to ready', 'start'],
       ['resident when idle', 'memory, idle'],
       ['under load', 'memory, under load'],
-      ['package', 'package'],
-      ['size of dependencies', 'dependencies'],
+      ['unpacked', 'size, unpacked'],
+      ['packages', 'packages'],
     ],
     rows: [
       ['Fastify alone', 'Fastify with one route'],
