@@ -75,7 +75,8 @@ function write(file: string, content: string, force: boolean): boolean {
 
 function nextSteps(directory: string): string {
   const program = callFrom(directory);
-  const from = relative(process.cwd(), directory);
+  const below = relative(process.cwd(), directory);
+  const from = below.startsWith('..') ? directory : below;
   const hidden = hiddenFromUnit(directory);
   return [
     '',
