@@ -15,10 +15,12 @@ export interface Operation<Context, Input, Result> {
   /** For chores that run in rounds: the cursor before the first row. */
   start?: unknown;
   /**
-   * For reads: whether PostgreSQL prepares the statements. Prepared statements get plans that read rows in the order of
-   * an index.
+   * For reads and writes: whether PostgreSQL prepares the statements, because they are frequent. Prepared statements
+   * get plans that read rows in the order of an index. The statements of short batched operations are always prepared.
    */
   prepares?: boolean;
+  /** For writes: how long PostgreSQL waits for a lock, in milliseconds, if not as long as usual. */
+  lockMs?: number;
   /**
    * For batched operations: returns the rows that a call locks first, or undefined if the call needs its own
    * transaction. By default, these are the rows that `workflowId` or `held` of the input names.
@@ -75,14 +77,16 @@ type NamesIn<Module, Context> = {
 
 /** Creates operations of one kind, named after their functions: `reads(keys, 'get', 'list')`. */
 const ofKind =
-  <Context>(kind: Kind) =>
+  <Context>(kind: Kind, more: Pick<Operation<Context, unknown, unknown>, 'prepares'> = {}) =>
   <Module, Name extends NamesIn<Module, Context>>(module: Module, ...names: Name[]) =>
-    Object.fromEntries<unknown>(names.map((name) => [name, { kind, run: module[name] }])) as {
+    Object.fromEntries<unknown>(names.map((name) => [name, { kind, run: module[name], ...more }])) as {
       // This type lets editors find each function and its docstring by name.
       [Key in keyof Pick<Module, Name>]: OperationOf<Context, Module[Key]>;
     };
 
 export const reads = ofKind<View>('read');
+/** Frequent reads, whose statements PostgreSQL prepares. */
+export const lookups = ofKind<View>('read', { prepares: true });
 export const writes = ofKind<Tx>('write');
 export const batches = ofKind<Tx>('batched');
 export const leases = ofKind<Tx>('lease');

@@ -89,6 +89,11 @@ export interface Sql {
    * time.
    */
   lock(sql: Statement, ...values: Value[]): Promise<void>;
+  /**
+   * Awaits statements after which the operation does nothing more. On PostgreSQL this does not wait for them: the
+   * commit is sent together with them, and if one fails, the transaction is not committed.
+   */
+  last(statements: Promise<unknown>): Promise<void>;
   /** Returns the variant for this database. */
   pick<Sqlite, Postgres>(either: Either<Sqlite, Postgres>): Sqlite | Postgres;
   /** Runs several reads that all see the same state of the database. Not available in a transaction that writes. */

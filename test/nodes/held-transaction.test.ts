@@ -153,7 +153,7 @@ async function costs(client: pg.Client, round: () => Promise<void>): Promise<Cos
   const costs: Costs = new Map();
   for (const { query, buffers } of rows) {
     // Statements prepared before the reset are listed with their constants, others with parameters.
-    const text = query.replaceAll(/'[^']*'|\$\d+|\b\d+\b/g, '?');
+    const text = query.replaceAll(/'[^']*'|\$\d+|\b\d+\b|\b(?:true|false|null)\b/g, '?');
     costs.set(text, Math.max(buffers, costs.get(text) ?? 0));
   }
   return costs;

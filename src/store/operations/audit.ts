@@ -72,12 +72,13 @@ export async function add(
   // Nodes of the previous version read the columns `actor` and `workflow_id`.
   const actor = id ?? (kind === 'command' ? 'cli' : kind);
   const workflowId = target?.kind === 'workflow' ? target.id : null;
-  await tx.db.run`
+  const inserted = tx.db.run`
     insert into audit (team_id, id, action, actor, workflow_id, subject, details, created_at, actor_kind, actor_name,
       target_kind, target_id, address, request_id, summary)
     values (${teamId}, ${newId('aud', tx.now)}, ${action}, ${actor}, ${workflowId}, ${subject},
       ${JSON.stringify(details)}, ${tx.now}, ${kind}, ${name}, ${target?.kind ?? null}, ${target?.id ?? null},
       ${address}, ${requestId}, ${summary})`;
+  await tx.db.last(inserted);
 }
 
 /**

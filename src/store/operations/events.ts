@@ -79,7 +79,7 @@ async function writeTeam(tx: Tx, teamId: string, events: readonly PendingEvent[]
   });
   for (const [, , webhookId] of deliveries) touchLane(tx, teamId, webhookId);
   const noLongerWaiting = new Set(numbered.filter(isAfterQueued).map(({ jobId }) => jobId as string));
-  await Promise.all([
+  const inserted = Promise.all([
     insertAll(
       tx.db,
       'event',
@@ -100,6 +100,7 @@ async function writeTeam(tx: Tx, teamId: string, events: readonly PendingEvent[]
     insertAll(tx.db, 'delivery', DELIVERY_COLUMNS, deliveries),
     tx.db.pick({ sqlite: () => indexQueued(tx, teamId, [...noLongerWaiting]), postgres: async () => {} })(),
   ]);
+  await tx.db.last(inserted);
 }
 
 const SHARED_COLUMNS = {
@@ -172,7 +173,7 @@ async function subscribed(
   const workflows = new Set(['', ...wanted.map(({ workflowId }) => workflowId ?? '')]);
   const types = [...new Set(wanted.map(({ type }) => type))];
   const found = await tx.db.all<Subscription>(
-    SUBSCRIBED(types.length),
+    SUBSCRIBED(tx.db.pick(WANTED), types.length),
     teamId,
     [...workflows],
     ...types.map(inBars),
@@ -181,11 +182,21 @@ async function subscribed(
   return Map.groupBy(found, ({ workflowId }) => workflowId);
 }
 
-// The statement names the index for SQLite, which would otherwise scan all webhooks of the team, deleted ones included.
-const SUBSCRIBED = (types: number) => `
-  select id, coalesce(workflow_id, '') as "workflowId", fires_for as "firesFor" from webhook /* use webhook_same */
-  where team_id = $1 and coalesce(workflow_id, '') = any($2::text[]) and state <> 'deleted'
-    and (strpos(fires_for, '|*|') > 0${Array.from({ length: types }, (_, at) => ` or strpos(fires_for, $${at + 3}) > 0`).join('')})`;
+// Webhooks of the workflows $2. SQLite would otherwise scan all webhooks of the team, deleted ones included, so the index
+// is named. PostgreSQL finds only that index in this order.
+const WANTED = {
+  sqlite: `
+    select * from webhook /* use webhook_same */
+    where team_id = $1 and coalesce(workflow_id, '') = any($2::text[]) and state <> 'deleted'`,
+  postgres: `
+    select webhook.* from unnest($2::text[]) as wanted (id) cross join lateral (
+      select * from webhook
+      where team_id = $1 and coalesce(workflow_id, '') = wanted.id and state <> 'deleted' order by url, event_set
+    ) webhook`,
+};
+const SUBSCRIBED = (wanted: string, types: number) => `
+  select id, coalesce(workflow_id, '') as "workflowId", fires_for as "firesFor" from (${wanted}) webhook
+  where (strpos(fires_for, '|*|') > 0${Array.from({ length: types }, (_, at) => ` or strpos(fires_for, $${at + 3}) > 0`).join('')})`;
 
 const inBars = (type: EventType) => `|${type}|`;
 

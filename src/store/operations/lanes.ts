@@ -136,6 +136,12 @@ export const NAMED = {
 /** SQL condition: the delivery `d` is waiting to be sent to `webhook`. */
 export const OF_WEBHOOK = `d.state = 'waiting' and d.team_id = webhook.team_id and d.webhook_id = webhook.id`;
 
+/**
+ * SQL condition: `webhook` is active. No index has this expression, so that PostgreSQL finds a webhook by its primary
+ * key, and not by an index of webhooks in some state.
+ */
+const IS_ACTIVE = `(webhook.state || '') = 'active'`;
+
 /** SQL condition: `webhook` receives deliveries in the order of their events. */
 export const IS_ORDERED = `(webhook.settings::json ->> 'ordered')::boolean`;
 
@@ -219,7 +225,7 @@ export function hasDue({ seen, ahead }: { seen: string; ahead: boolean }): Eithe
   // one.
   return both(
     (pick) => `
-  webhook.state = 'active' and
+  ${IS_ACTIVE} and
   case when ${IS_ORDERED} then
     ${replayRuns('webhook.team_id', 'webhook.id')} is null and ${pick(firstInOrder(seen))} not ${isWaiting}
   else coalesce(

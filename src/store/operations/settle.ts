@@ -105,7 +105,7 @@ export async function settle(
     if (await markRemoved(tx, { teamId, id })) gone.push({ teamId, id });
   }
   const settleAll = tx.db.pick({ sqlite: settleEach, postgres: settleTogether });
-  await settleAll(tx, kept);
+  await tx.db.last(settleAll(tx, kept));
   return { more: await cancelWaiting(tx, gone) };
 }
 
@@ -197,12 +197,13 @@ const NOTE_ATTEMPT = `
 
 /** One statement for all rows. */
 async function settleTogether(tx: Tx, rows: readonly SettlementRow[]): Promise<void> {
-  for (const part of rounds(rows)) {
+  const settled = rounds(rows).map((part) => {
     part.sort((a, b) => compare(a[1], b[1]));
     const column = (at: number) => part.map((row) => row[at] as string | number | null);
     const places = [0, 1, 2, 3, 4, 6, 7, 10, 11, 12, 13, 14, 15, 16];
-    await tx.db.run(SETTLE, ...places.map(column));
-  }
+    return tx.db.run(SETTLE, ...places.map(column));
+  });
+  await Promise.all(settled);
 }
 
 /** Splits a batch into parts in which every delivery occurs only once. Nearly every batch is a single part. */
@@ -218,6 +219,8 @@ function rounds(rows: readonly SettlementRow[]): SettlementRow[][] {
   return parts;
 }
 
+// Deliveries are found by an order that only the primary key has: the statement is planned once, perhaps while the table
+// is empty and each index seems as good as the others.
 const SETTLE = `
   with given as materialized (
     select * from unnest(
@@ -226,25 +229,33 @@ const SETTLE = `
     ) as given (team_id, delivery_id, webhook_id, epoch, attempt, state, next_at,
                 started_at, duration_ms, outcome, status, error, response, details)
   ),
+  found as materialized (
+    select given.*, delivery.place from given cross join lateral (
+      select ctid as place from delivery
+      where (delivery.team_id, delivery.id) >= (given.team_id, given.delivery_id)
+        and (delivery.team_id, delivery.id) <= (given.team_id, given.delivery_id)
+      order by delivery.team_id, delivery.id limit 1 for no key update
+    ) delivery
+  ),
   settled as (
     update delivery set
       state = given.state, next_at = given.next_at,
       attempt = case when given.state = 'delivered' then greatest(delivery.attempt, given.attempt) else given.attempt end,
       class = case when given.state = 'delivered' then delivery.class else greatest(delivery.class, 1) end
-    from given
-    where delivery.team_id = given.team_id and delivery.id = given.delivery_id
+    from found given
+    where delivery.ctid = given.place
       and case when given.state = 'delivered' then delivery.state <> 'delivered'
           else delivery.state = 'waiting' and delivery.attempt = given.attempt - 1
-            and (select true from lane
+            and (select 1 from lane
                  where lane.team_id = given.team_id and lane.webhook_id = given.webhook_id
                    and lane.epoch > given.epoch) is null
           end
-    returning given.team_id, given.delivery_id
+    returning given.*
   )
   insert into attempt
     (team_id, delivery_id, number, started_at, duration_ms, outcome, status, error, response, details)
   select team_id, delivery_id, attempt, started_at, duration_ms, outcome, status, error, response, details
-  from given join settled using (team_id, delivery_id)
+  from settled
   on conflict (team_id, delivery_id, number) do update set
     started_at = excluded.started_at, duration_ms = excluded.duration_ms, outcome = excluded.outcome,
     status = excluded.status, error = excluded.error, response = excluded.response, details = excluded.details`;

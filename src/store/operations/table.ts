@@ -2,7 +2,7 @@
  * Lists every operation that both databases share, grouped by noun, and how drivers run each operation (see
  * `operation.ts`). An operation has the same name as its function in the module.
  */
-import { batched, batches, leases, read, reads, rounds, write, writes } from '../operation.ts';
+import { batched, batches, leases, lookups, read, reads, rounds, write, writes } from '../operation.ts';
 import * as attempts from './attempts.ts';
 import * as audit from './audit.ts';
 import * as deliveries from './deliveries.ts';
@@ -41,7 +41,8 @@ export const OPERATIONS = {
     ...writes(quotas, 'setQuotas'),
   },
   keys: {
-    ...reads(keys, 'byHash', 'get', 'list'),
+    ...lookups(keys, 'byHash', 'get'),
+    ...reads(keys, 'list'),
     ...writes(keys, 'create', 'revoke', 'rotate', 'used'),
   },
   sessions: {
@@ -49,7 +50,8 @@ export const OPERATIONS = {
     ...writes(sessions, 'begin', 'makeLink', 'redeem', 'renew', 'end', 'prune'),
   },
   workflows: {
-    ...reads(workflows, 'get', 'list', 'applied'),
+    ...lookups(workflows, 'get'),
+    ...reads(workflows, 'list', 'applied'),
     ...writes(workflows, 'apply', 'archive', 'pause', 'resume'),
   },
   jobs: {
@@ -57,14 +59,14 @@ export const OPERATIONS = {
     ...batches(attempts, 'begin', 'fail', 'reclaim', 'endCanceled'),
     cancel: batched(attempts.cancel, { begins: ({ id }) => ({ jobId: id }) }),
     ...writes(attempts, 'noteSent', 'setProcess', 'release', 'runNow'),
-    ...reads(attempts, 'abandoned'),
+    ...lookups(attempts, 'abandoned'),
     ...writes(logs, 'report'),
     ...reads(logs, 'log'),
-    ...reads(jobs, 'get'),
+    ...lookups(jobs, 'get'),
     ...reads(lists, 'list', 'recent', 'counts'),
     prune: rounds(lists.PRUNE_START, lists.prune),
   },
-  schedules: { ...reads(jobs, 'due', 'ahead', 'nextDueAt'), ...batches(jobs, 'fire') },
+  schedules: { ...lookups(jobs, 'due', 'nextDueAt'), ...reads(jobs, 'ahead'), ...batches(jobs, 'fire') },
   records: {
     ...writes(staged, 'sweep', 'stage', 'remove'),
     ...reads(records, 'compare', 'currentSeqs'),
@@ -73,9 +75,10 @@ export const OPERATIONS = {
     ...reads(records, 'page', 'search', 'changes'),
     prune: rounds(versions.PRUNE_START, versions.prune),
   },
-  events: reads(events, 'list', 'get', 'history', 'newestSequence'),
+  events: { ...lookups(events, 'list', 'get', 'newestSequence'), ...reads(events, 'history') },
   webhooks: {
-    ...reads(webhooks, 'list', 'get', 'sealed'),
+    ...lookups(webhooks, 'get', 'sealed'),
+    ...reads(webhooks, 'list'),
     ...writes(webhooks, 'subscribe', 'unsubscribe', 'rotate', 'change', 'pause', 'resume'),
     // A call with an idempotency key gets its own transaction, because two calls with the same key must not run in the
     // same batch.
@@ -84,8 +87,9 @@ export const OPERATIONS = {
   },
   deliveries: {
     ...reads(deliveries, 'get', 'list', 'ofEvent'),
-    ...reads(lanes, 'firstDueAt', 'nextDueAt'),
-    ...writes(settlements, 'settle'),
+    ...lookups(lanes, 'firstDueAt'),
+    ...reads(lanes, 'nextDueAt'),
+    settle: write(settlements.settle, { prepares: true }),
     ...reads(replays, 'getReplay', 'replayable', 'replayed'),
     ...writes(replays, 'replay', 'startReplay'),
     stepReplays: rounds(REPLAY_START, stepReplays),

@@ -24,6 +24,12 @@ const WEBHOOK = new Part(`
   paused_reason as "pausedReason", failing_since as "failingSince", breaker, last_success_at as "lastSuccessAt",
   created_at as "createdAt"`);
 
+/**
+ * Condition: the webhook is not deleted. No index has this expression, so that PostgreSQL finds a webhook by its primary
+ * key, and not by an index of webhooks that are not deleted.
+ */
+const EXISTS = new Part(`(state || '') <> 'deleted'`);
+
 /** The row of a webhook. The fields declared here are JSON texts instead of objects. */
 interface WebhookRow extends Omit<Webhook, 'events' | 'settings' | 'breaker'> {
   events: string;
@@ -170,7 +176,7 @@ export async function list(
 
 export async function get(view: View, { teamId, id }: InTeam): Promise<Webhook | undefined> {
   const row = await view.db.get<WebhookRow>`
-    select ${WEBHOOK} from webhook where team_id = ${teamId} and id = ${id} and state <> 'deleted'`;
+    select ${WEBHOOK} from webhook where team_id = ${teamId} and id = ${id} and ${EXISTS}`;
   return row && toWebhook(row);
 }
 

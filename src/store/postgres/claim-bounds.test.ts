@@ -5,7 +5,8 @@ import { EMPTY_TABLES, makeDatabase } from '../../../test/support/postgres.ts';
 import { silentLogger } from '../../observe/log.ts';
 import { CLAIM, failAttempt, makeJob, makeRunning, makeWorkflow } from '../conformance/setup.ts';
 import { openStore } from '../open.ts';
-import { Database, openPool } from './database.ts';
+import { openPool } from './connections.ts';
+import { Database } from './database.ts';
 
 /** At least one of this many claims takes a survey. */
 const CLAIMS = 60;

@@ -50,8 +50,8 @@ const AT_ONCE = 4;
 /** Maximum number of rounds in one claim. Another round follows if a team had fewer jobs to start than expected. */
 const MAX_ROUNDS = 3;
 
-/** Maximum time to wait for a team's locks. Healthy transactions hold these locks only for a commit. */
-const LOCK_MS = 500;
+/** In milliseconds: the maximum time to wait for a team's locks. Healthy transactions hold these locks only for a commit. */
+export const LOCK_MS = 500;
 
 /**
  * How long to skip a team whose locks were not released in time, so that jobs of other teams do not wait for it.
@@ -176,8 +176,7 @@ async function rankedOf(
 /** Starts jobs of a team. */
 export async function take(tx: Tx, input: TakeInput): Promise<ClaimedJob[]> {
   const { from: teamId, nodeId, leaseMs } = input;
-  const [, , rows] = await Promise.all([
-    tx.db.run(`set local lock_timeout = ${LOCK_MS}`),
+  const [, rows] = await Promise.all([
     tx.db.run('select pg_advisory_xact_lock(hashtextextended($1, 0))', `flowhook claims ${teamId}`),
     // This is a separate statement, so that it sees everything that was committed before the lock was taken.
     tx.db.all<JobRow & { dueAt: number; place: number }>(
@@ -341,11 +340,14 @@ const TAKE = `
     ),
     free as materialized (
       select job.team_id, job.id, job.run_at as due_at, candidate.place
-      from candidate join job on job.team_id = $11 and job.id = candidate.id
-      -- Not the condition of job_due: without statistics the planner would scan that index from end to end.
-      where job.state in ('queued', 'retrying') and job.slot + job.parked = 0 and job.attempt = candidate.attempt
+      -- Each job is looked up separately. With a join, the planner might read all jobs of the team.
+      from candidate cross join lateral (
+        select * from job where job.team_id = $11 and job.id = candidate.id
+          and job.state in ('queued', 'retrying') and job.slot + job.parked = 0 and job.attempt = candidate.attempt
+        limit 1 for update skip locked
+      ) job
+      where candidate.place <= $4::integer + 8
       order by candidate.place limit (select least(greatest(jobs, 0), $4) from room)
-      for update of job skip locked
     )
   update job
   set state = 'running', attempt = job.attempt + 1, node_id = $12, lease_until = $13, progress = null, run_at = $1,

@@ -4,7 +4,8 @@ import { after, before, test } from 'node:test';
 import { makeDatabase, serverWithSocket } from '../../../test/support/postgres.ts';
 import { startTransactionPool } from '../../../test/support/store/transaction-pool.ts';
 import { silentLogger } from '../../observe/log.ts';
-import { Database, inTransaction, openPool } from './database.ts';
+import { openPool } from './connections.ts';
+import { Database, inTransaction } from './database.ts';
 import { isBusy, isOutside, isTransient } from './failures.ts';
 
 const { url, drop } = await makeDatabase();

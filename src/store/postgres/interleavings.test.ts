@@ -11,7 +11,8 @@ import { silentLogger } from '../../observe/log.ts';
 import { CLAIM, definition, heldOf, makeWorkflow, people, stageRecords } from '../conformance/setup.ts';
 import { openStore } from '../open.ts';
 import type { Store } from '../store.ts';
-import { Database, openPool } from './database.ts';
+import { openPool } from './connections.ts';
+import { Database } from './database.ts';
 
 const CALLERS = 16;
 const CALLS = 30;

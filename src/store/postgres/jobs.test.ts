@@ -17,7 +17,8 @@ import {
 } from '../conformance/setup.ts';
 import { openStore } from '../open.ts';
 import type { Store } from '../store.ts';
-import { Database, inTransaction, openPool } from './database.ts';
+import { openPool } from './connections.ts';
+import { Database, inTransaction } from './database.ts';
 
 const { url, drop } = await makeDatabase();
 const pool = openPool({ url, size: 4, log: silentLogger });

@@ -6,7 +6,8 @@ import { silentLogger } from '../../observe/log.ts';
 import { FAILED, OK, settlement, subscribe } from '../conformance/sending.ts';
 import { makeWorkflow } from '../conformance/setup.ts';
 import { openStore } from '../open.ts';
-import { Database, openPool } from './database.ts';
+import { openPool } from './connections.ts';
+import { Database } from './database.ts';
 import { lanes, load } from './lanes.ts';
 import { LaneBounds } from './outbox.ts';
 

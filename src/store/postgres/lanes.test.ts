@@ -10,7 +10,8 @@ import { makeJob, makeWorkflow, PUBLIC_URL } from '../conformance/setup.ts';
 import { openStore } from '../open.ts';
 import type { Store } from '../store.ts';
 import type { LaneName } from '../transaction.ts';
-import { Database, openPool } from './database.ts';
+import { openPool } from './connections.ts';
+import { Database } from './database.ts';
 import { LANES } from './lanes.ts';
 
 const LEASE_MS = 15_000;

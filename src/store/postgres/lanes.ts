@@ -41,16 +41,21 @@ const COLUMNS = `
   ${LANE_COLUMNS},
   held.node_id as "nodeId", coalesce(held.epoch, 0) as epoch, coalesce(held.lease_until, 0) as "leaseUntil"`;
 const IS_FREE = '(held.node_id is null or held.node_id = $2 or held.lease_until <= $1)';
-// Excludes lanes that other nodes hold before their deliveries are searched.
+// Excludes lanes that other nodes hold before their deliveries are searched. Leases and webhooks are looked up one by
+// one. With joins, the planner might read all of them.
 const dueOf = ({ seen, ahead }: { seen: string; ahead: boolean }) => `
   held as materialized (
     select waiting_lane.team_id, waiting_lane.webhook_id, ${seen} as seen, held.node_id, held.epoch, held.lease_until
     from waiting_lane
-    left join lane held on held.team_id = waiting_lane.team_id and held.webhook_id = waiting_lane.webhook_id
+    left join lateral (
+      select * from lane where lane.team_id = waiting_lane.team_id and lane.webhook_id = waiting_lane.webhook_id limit 1
+    ) held on true
     where ${IS_FREE}
   )
   select ${COLUMNS} from held
-  join webhook on webhook.team_id = held.team_id and webhook.id = held.webhook_id
+  cross join lateral (
+    select * from webhook where webhook.team_id = held.team_id and webhook.id = held.webhook_id limit 1
+  ) webhook
   where ${hasDue({ seen: 'held.seen', ahead }).postgres}`;
 const allLanes = (ahead: boolean) => `${WAITING_LANES.postgres}, ${dueOf({ seen: '0::bigint', ahead })}`;
 /** This query is exported so that a test can check its plan. */
@@ -140,7 +145,7 @@ const withEvents = (inOrder: string, condition = 'true') => `
   ) due on true`;
 // Selects the first deliveries of each class. If none is due, selects deliveries dated far ahead, which were stored
 // before the clock was set back.
-const DUE = `
+const due = (first: string) => `
   with wanted (class, most) as (values ${LATER.map((place) => `(${place}, $${6 + place}::integer)`).join(', ')}),
   found as materialized (
     select * from (
@@ -160,12 +165,15 @@ const DUE = `
       ${WAITING} and class > 0 and class = wanted.class and next_at > $4 order by next_at, id limit wanted.most
     ) ahead
     where wanted.class not in (select class from found)
-    union all
-    select first.* from (${WAITING} and id = $${6 + DELIVERY_CLASSES.length} and next_at <= $3) first
-    where first.id not in (select id from found)
+    ${first}
   )
   ${withEvents('case due.class when 0 then due.event_sequence else due.next_at end')}
   order by due.place, due."inOrder", due.id`;
+const DUE = due('');
+const DUE_AND_FIRST = due(`
+    union all
+    select first.* from (${WAITING} and id = $${6 + DELIVERY_CLASSES.length} and next_at <= $3) first
+    where first.id not in (select id from found)`);
 const IN_ORDER = `
   with found as materialized (
     select found.* from ${EACH} cross join lateral (
@@ -186,18 +194,18 @@ export async function load(
   view: View,
   input: Parameters<Store['deliveries']['load']>[0] & { seen: number },
 ): Promise<{ due: DueDelivery[]; seen: number }> {
-  const { teamId, webhookId, limits } = input;
+  const { teamId, webhookId, limits, first } = input;
   const rows = input.ordered
     ? await view.db.all<FoundRow>(IN_ORDER, teamId, webhookId, limits.live, input.seen)
     : await view.db.all<FoundRow>(
-        DUE,
+        first === undefined ? DUE : DUE_AND_FIRST,
         teamId,
         webhookId,
         view.now,
         view.now + LONGEST_WAIT_MS,
         input.seen,
         ...DELIVERY_CLASSES.map((name) => limits[name]),
-        input.first ?? null,
+        ...(first === undefined ? [] : [first]),
       );
   const due = rows.filter(({ id }) => id !== null).map(({ seen: _, inOrder: __, ...row }) => toDue(row));
   return { due, seen: limits.live > 0 ? (rows[0]?.seen ?? 0) : 0 };

@@ -10,7 +10,8 @@ import { CLAIM, makeJob, makeWorkflow, PUBLIC_URL } from '../conformance/setup.t
 import { openStore } from '../open.ts';
 import type { ClaimedJob } from '../operations/attempts.ts';
 import type { Value } from '../sql.ts';
-import { Database, inTransaction, openPool } from './database.ts';
+import { openPool } from './connections.ts';
+import { Database, inTransaction } from './database.ts';
 
 const LEASE_MS = 15_000;
 const { url, drop } = await makeDatabase();

@@ -3,7 +3,8 @@
 import type pg from 'pg';
 import { type Logger, silentLogger } from '../../observe/log.ts';
 import { listMigrations, type Migration, type SchemaState, schemaState } from '../migrations.ts';
-import { Database, inTransaction, openPool } from './database.ts';
+import { openPool } from './connections.ts';
+import { Database, inTransaction } from './database.ts';
 import { isDuplicate, unusable } from './failures.ts';
 
 /** Maximum time for a statement. It is enough to rebuild a large table. */

@@ -6,7 +6,8 @@ import { makeDatabase } from '../../../test/support/postgres.ts';
 import { silentLogger } from '../../observe/log.ts';
 import { openStore } from '../open.ts';
 import { ANYTHING, type Touched, untouched } from '../transaction.ts';
-import { Database, openPool } from './database.ts';
+import { openPool } from './connections.ts';
+import { Database } from './database.ts';
 import { Notifications } from './notifications.ts';
 
 const { url, drop } = await makeDatabase();

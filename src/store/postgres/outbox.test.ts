@@ -7,7 +7,8 @@ import { FAILED, load, OK, settlement, subscribe } from '../conformance/sending.
 import { allEvents, makeWorkflow, PUBLIC_URL } from '../conformance/setup.ts';
 import { openStore } from '../open.ts';
 import type { Store } from '../store.ts';
-import { Database, inTransaction, openPool } from './database.ts';
+import { openPool } from './connections.ts';
+import { Database, inTransaction } from './database.ts';
 
 const DAY = 86_400_000;
 const { url, drop } = await makeDatabase();

@@ -14,11 +14,11 @@ import { type FoundLane, type KnownLane, keyOf, lasts, type NextSearch } from '.
 
 /** The database operations that the functions below combine. */
 export const LANE_OPERATIONS = {
-  all: read(operations.lanes),
+  all: read(operations.lanes, { prepares: true }),
   one: read(operations.lane, { prepares: true }),
   isLarge: read(operations.isLarge),
-  take: write(operations.take),
-  keep: lease(operations.keep),
+  take: write(operations.take, { prepares: true }),
+  keep: lease(operations.keep, { prepares: true }),
   release: write(operations.release),
 };
 export const LOAD = read(operations.load, { prepares: true });

@@ -7,7 +7,8 @@ import { type Reusable, testStore } from '../conformance/suite.ts';
 import { type TableCounts, type TableCountsRow, toTableCounts } from '../conformance/table-counts.ts';
 import { openStore } from '../open.ts';
 import { TEAM_TABLES } from '../operations/teams.ts';
-import { Database, openPool } from './database.ts';
+import { openPool } from './connections.ts';
+import { Database } from './database.ts';
 
 const { url, drop } = await makeDatabase();
 const pool = openPool({ url, size: 2, log: silentLogger });

@@ -11,9 +11,10 @@ import { OPERATIONS } from '../operations/table.ts';
 import type { DatabaseStatus, Store } from '../store.ts';
 import { notifyWatchers, type Touched, type Tx, type View } from '../transaction.ts';
 import { beating, renewFree, renewLocked } from './beat.ts';
-import { claiming, take, turns } from './claim.ts';
+import { claiming, LOCK_MS, take, turns } from './claim.ts';
 import { oldest, survey } from './claim-bounds.ts';
-import { connectionWaitMs, Database, openPool } from './database.ts';
+import { openPool } from './connections.ts';
+import { connectionWaitMs, Database } from './database.ts';
 import { unusable } from './failures.ts';
 import { migrate } from './migrate.ts';
 import { Notifications } from './notifications.ts';
@@ -26,7 +27,12 @@ import { writingInBatches } from './write-batches.ts';
 /** The operations of this driver: those that both drivers share, and those that PostgreSQL implements itself. */
 const POSTGRES_OPERATIONS = {
   ...OPERATIONS,
-  claiming: { turns: read(turns), take: write(take), survey: read(survey), oldest: read(oldest) },
+  claiming: {
+    turns: read(turns, { prepares: true }),
+    take: write(take, { prepares: true, lockMs: LOCK_MS }),
+    survey: read(survey, { prepares: true }),
+    oldest: read(oldest),
+  },
   beating: { free: lease(renewFree), locked: write(renewLocked) },
   deliveries: { ...OPERATIONS.deliveries, load: LOAD },
   lanes: LANE_OPERATIONS,
@@ -60,8 +66,8 @@ export interface PostgresOptions {
 /** Opens the database: migrates it, measures its clock, and follows changes by other processes. */
 export async function openPostgres(options: PostgresOptions): Promise<Store> {
   const { url, clock, publicUrl, log, poolSize, own, listen } = options;
-  const pool = openPool({ url, size: poolSize, log });
-  const leasePool = openPool({ url, size: LEASE_POOL_SIZE, log });
+  const pool = openPool({ url, size: poolSize, log, serves: true });
+  const leasePool = openPool({ url, size: LEASE_POOL_SIZE, log, serves: true });
   const watchers = new Set<(touched: Touched) => void>();
   const notifications = new Notifications({
     url,

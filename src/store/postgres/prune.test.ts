@@ -8,7 +8,8 @@ import { openStore } from '../open.ts';
 import * as webhooks from '../operations/webhooks.ts';
 import { type Part, type Statement, textOf, type Value, valuesOf } from '../sql.ts';
 import type { Tx } from '../transaction.ts';
-import { Database, inTransaction, openPool } from './database.ts';
+import { openPool } from './connections.ts';
+import { Database, inTransaction } from './database.ts';
 
 const ROWS = Number(process.env.PRUNE_ROWS ?? 6_000);
 const LIMIT = 500;

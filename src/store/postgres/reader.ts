@@ -7,7 +7,8 @@ import * as records from '../operations/records.ts';
 import * as versions from '../operations/versions.ts';
 import type { StoreReader } from '../store.ts';
 import type { View } from '../transaction.ts';
-import { Database, openPool } from './database.ts';
+import { openPool } from './connections.ts';
+import { Database } from './database.ts';
 import { asProblem } from './write.ts';
 
 /** With two connections, a lookup does not wait while a long page is read. */
@@ -15,7 +16,7 @@ const POOL_SIZE = 2;
 
 /** Connects to a database that `openPostgres` has migrated. */
 export function openPostgresReader(url: string): StoreReader {
-  const pool = openPool({ url, size: POOL_SIZE, log: silentLogger });
+  const pool = openPool({ url, size: POOL_SIZE, log: silentLogger, serves: true });
   // The clock returns 0, because none of these operations uses the time.
   const read = reading(pool, () => 0);
   return {

@@ -15,7 +15,8 @@ import { remove, stage, sweep } from '../operations/stage.ts';
 import { PRUNE_START, prune } from '../operations/versions.ts';
 import { type Part, type Statement, textOf, type Value, valuesOf } from '../sql.ts';
 import { type Tx, untouched } from '../transaction.ts';
-import { Database, openPool } from './database.ts';
+import { openPool } from './connections.ts';
+import { Database } from './database.ts';
 
 const { url, drop } = await makeDatabase();
 const store = await openStore(url, { publicUrl: () => '', log: silentLogger });

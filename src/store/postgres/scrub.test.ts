@@ -5,7 +5,8 @@ import { makeDatabase } from '../../../test/support/postgres.ts';
 import { silentLogger } from '../../observe/log.ts';
 import { makeWorkflow, publishRun, readVersion } from '../conformance/setup.ts';
 import { openStore } from '../open.ts';
-import { Database, inTransaction, openPool } from './database.ts';
+import { openPool } from './connections.ts';
+import { Database, inTransaction } from './database.ts';
 
 const { url, drop } = await makeDatabase();
 const store = await openStore(url, { publicUrl: () => '', log: silentLogger });

@@ -5,7 +5,8 @@ import { TABLES, type Tables } from '../copy/tables.ts';
 import { CONTENTS, type Contents, inspectionOf, unreadable, VERSIONS } from '../inspection.ts';
 import { CONTENT_TABLES } from '../operations/find-content.ts';
 import type { Scrubbed } from '../store.ts';
-import { Database, inTransaction, openPool } from './database.ts';
+import { openPool } from './connections.ts';
+import { Database, inTransaction } from './database.ts';
 import { isOutside, unusable } from './failures.ts';
 import { lookAtSchema, migrate } from './migrate.ts';
 

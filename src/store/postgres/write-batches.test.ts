@@ -17,7 +17,8 @@ import {
   stageRecords,
 } from '../conformance/setup.ts';
 import { openStore } from '../open.ts';
-import { Database, inTransaction, openPool } from './database.ts';
+import { openPool } from './connections.ts';
+import { Database, inTransaction } from './database.ts';
 
 const { url, drop } = await makeDatabase();
 const store = await openStore(url, { publicUrl: () => PUBLIC_URL, log: silentLogger, poolSize: 4 });

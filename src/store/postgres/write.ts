@@ -15,7 +15,8 @@ import { writeEvents } from '../operations/events.ts';
 import { writeJobs } from '../operations/jobs.ts';
 import type { JobRow } from '../rows.ts';
 import { type Tx, untouched } from '../transaction.ts';
-import { inTransaction, type Limits } from './database.ts';
+import type { Limits } from './connections.ts';
+import { inTransaction } from './database.ts';
 import { isBusy, isFull, isOutside, isTransient } from './failures.ts';
 
 const MAX_TRIES = 8;
@@ -40,7 +41,7 @@ export function writing(options: Writing) {
   const { turns } = options;
   return <Input, Result>(operation: Operation<Tx, Input, Result>) =>
     (input: Input): Promise<Result> => {
-      const call = () => committed(options, (tx) => performed(tx, operation, input));
+      const call = () => committed(options, (tx) => performed(tx, operation, input), operation);
       return turns === undefined ? call() : turns.run(teamOf(input), call);
     };
 }

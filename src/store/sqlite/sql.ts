@@ -35,6 +35,10 @@ export class SqliteSql implements Sql {
 
   async lock(): Promise<void> {}
 
+  async last(statements: Promise<unknown>): Promise<void> {
+    await statements;
+  }
+
   pick<Sqlite, Postgres>(either: Either<Sqlite, Postgres>): Sqlite | Postgres {
     return either.sqlite;
   }

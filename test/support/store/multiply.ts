@@ -41,6 +41,7 @@ export async function multiply(
     teamId,
   )) as { sequence: number | string };
   const owner = (n: string) => `'past-' || cast(${n} % ${workflows} + 1 as text)`;
+  const workflow = await one(`select * from workflow where ${ofTeam} and id = ?`, teamId, workflowId);
   const copies: {
     table: string;
     model: Record<string, unknown>;
@@ -49,9 +50,10 @@ export async function multiply(
   }[] = [
     {
       table: 'workflow',
-      model: await one(`select * from workflow where ${ofTeam} and id = ?`, teamId, workflowId),
+      model: workflow,
       count: workflows,
-      changed: { id: `'past-' || cast(n as text)`, number: 'n + 1000000' },
+      // Only SQLite numbers workflows.
+      changed: { id: `'past-' || cast(n as text)`, ...('number' in workflow && { number: 'n + 1000000' }) },
     },
     {
       table: 'version',

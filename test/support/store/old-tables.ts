@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import pg from 'pg';
 import { silentLogger } from '../../../src/observe/log.ts';
 import type { Driver } from '../../../src/store/migrations.ts';
-import { openPool } from '../../../src/store/postgres/database.ts';
+import { openPool } from '../../../src/store/postgres/connections.ts';
 import { migrate as migratePostgres } from '../../../src/store/postgres/migrate.ts';
 import { migrate as migrateSqlite } from '../../../src/store/sqlite/migrate.ts';
 import { makeDatabase } from '../postgres.ts';
