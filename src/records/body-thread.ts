@@ -6,7 +6,6 @@ import { writeSync } from 'node:fs';
 import { setPriority } from 'node:os';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { openReader } from '../store/open.ts';
-import type { StoreReader } from '../store/store.ts';
 import { type Body, bodyOf, VersionGoneError } from './read.ts';
 
 export interface BodyThreadData {
@@ -42,10 +41,11 @@ const NICENESS = 19;
 
 if (parentPort !== null) {
   if (process.platform === 'linux') setPriority(0, NICENESS);
-  serve(parentPort, await openReader((workerData as BodyThreadData).databaseUrl));
+  serve(parentPort);
 }
 
-function serve(port: MessagePort, store: StoreReader): void {
+async function serve(port: MessagePort): Promise<void> {
+  const store = await openReader((workerData as BodyThreadData).databaseUrl);
   const active = new Set<number>();
 
   port.on('message', async (message: ToBodies) => {

@@ -65,9 +65,10 @@ interface Run {
   waiting: RecordBatch | undefined;
 }
 
-if (parentPort !== null) serve(parentPort, await openReader((workerData as IngestThreadData).databaseUrl));
+if (parentPort !== null) serve(parentPort);
 
-function serve(port: MessagePort, store: StoreReader): void {
+async function serve(port: MessagePort): Promise<void> {
+  const store = await openReader((workerData as IngestThreadData).databaseUrl);
   const runs = new Map<number, Run>();
 
   port.on('message', async (message: ToIngest) => {

@@ -1,7 +1,7 @@
 /** Inspects a whole database: counts its content and finds problems. Used for backups and for databases in use. */
 import type { BackupCounts, Inspection } from './backup-files.ts';
 import { MARKER, REFUSAL } from './copy/tables.ts';
-import { NEWEST_SCHEMA } from './migrations.ts';
+import { newestSchema } from './migrations.ts';
 import { RETIRED_SLUGS } from './operations/teams.ts';
 import { both } from './sql.ts';
 
@@ -62,7 +62,7 @@ export const VERSIONS = both(
 
 /** Returns the inspection of a file whose tables cannot be read, or that is not a Flowhook database. */
 export function unreadable(schema: number, ...mistakes: string[]): Inspection {
-  return { schema, newest: NEWEST_SCHEMA, counts: NO_COUNTS, encryptionKey: null, mistakes };
+  return { schema, newest: newestSchema(), counts: NO_COUNTS, encryptionKey: null, mistakes };
 }
 
 /**
@@ -71,7 +71,7 @@ export function unreadable(schema: number, ...mistakes: string[]): Inspection {
  */
 export function inspectionOf(schema: number, contents: Contents, versions: readonly Version[]): Inspection {
   const { encryptionKey, markers, ...counts } = contents;
-  const newest = NEWEST_SCHEMA;
+  const newest = newestSchema();
   const mistakes = versions
     .filter(({ total, found }) => total !== found)
     .map(

@@ -66,12 +66,11 @@ export function listMigrations(driver: Driver, directory = MIGRATIONS): Migratio
 }
 
 /** Returns the schema state of a database whose schema version is `found`. */
-export function schemaState(driver: Driver, found: number, directory?: string): SchemaState {
-  const migrations = listMigrations(driver, directory);
+export function schemaState(found: number, directory?: string): SchemaState {
   return {
     found,
-    newest: migrations.at(-1)?.number ?? 0,
-    waiting: migrations.filter(({ number }) => number > found).map(({ name }) => name),
+    newest: newestSchema(directory),
+    waiting: namesIn(directory ?? MIGRATIONS).filter((name) => numberOf(name) > found),
   };
 }
 
@@ -85,8 +84,16 @@ function numberOf(name: string): number {
   return Number(name.slice(0, 4));
 }
 
-/** The schema version after all migrations. */
-export const NEWEST_SCHEMA = numberOf(namesIn(MIGRATIONS).at(-1) ?? '0');
+/** The schema version of this code. It is kept, because an upgrade may replace the files while a server runs. */
+let ofThisCode: number | undefined;
+
+/** Returns the schema version after all migrations. Reads only the names of the files. */
+export function newestSchema(directory = MIGRATIONS): number {
+  if (directory === MIGRATIONS && ofThisCode !== undefined) return ofThisCode;
+  const newest = numberOf(namesIn(directory).at(-1) ?? '0');
+  if (directory === MIGRATIONS) ofThisCode = newest;
+  return newest;
+}
 
 function render({ name, text }: { name: string; text: string }, driver: Driver): string {
   let section: string | undefined;

@@ -8,15 +8,17 @@ import type { TrustedProxies } from '../../net/host.ts';
 /** A request, and what trusted proxies report about its client. */
 export class Request {
   readonly raw: IncomingMessage;
-  /** The client's `x-request-id` if it is safe to log, otherwise a new id. */
-  readonly id: string;
+  #id: string | undefined;
   readonly #proxies: TrustedProxies | false;
 
   constructor(raw: IncomingMessage, proxies: TrustedProxies | false) {
     this.raw = raw;
     this.#proxies = proxies;
-    const sent = raw.headers['x-request-id'];
-    this.id = typeof sent === 'string' && /^[A-Za-z0-9._-]{1,128}$/.test(sent) ? sent : randomUUID();
+  }
+
+  /** The client's `x-request-id` if it is safe to log, otherwise a new id. */
+  get id(): string {
+    return (this.#id ??= idFrom(this.headers['x-request-id']) ?? randomUUID());
   }
 
   get headers(): IncomingHttpHeaders {
@@ -61,6 +63,10 @@ export class Request {
     const isTrusted = this.#proxies && peer !== undefined && this.#proxies.trusts(peer, 0);
     return value && isTrusted ? String(value).split(',').at(-1)?.trim() : undefined;
   }
+}
+
+function idFrom(sent: string | readonly string[] | undefined): string | undefined {
+  return typeof sent === 'string' && /^[A-Za-z0-9._-]{1,128}$/.test(sent) ? sent : undefined;
 }
 
 /** Bodies that are sent unchanged. Anything else is sent as JSON. */

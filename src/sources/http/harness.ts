@@ -8,7 +8,13 @@ import { Socket } from 'node:net';
 import type { HttpSource } from '../../model/http-source.ts';
 import { remoteTurns } from '../../net/host-turns-channel.ts';
 import { readInput } from '../process/harness-input.ts';
-import { createProgress, createWriter, writeLog, writeResult } from '../process/harness-output.ts';
+import {
+  createProgress,
+  createWriter,
+  endWhenStuck,
+  writeLog,
+  writeResult,
+} from '../process/harness-output.ts';
 import { createRedactor } from '../secrets.ts';
 import { createOutbound, namedOrigins } from './outbound.ts';
 import { outcomeOf, readSource } from './read-source.ts';
@@ -25,8 +31,8 @@ export interface HarnessInput {
   allowNetworks: string;
 }
 
-await run(readInput<HarnessInput>());
-process.exit(0);
+endWhenStuck('The source waits for something that can never happen');
+run(readInput<HarnessInput>()).then(() => process.exit(0));
 
 async function run(input: HarnessInput): Promise<void> {
   process.on('SIGTERM', () => process.exit(143));

@@ -48,6 +48,16 @@ function writeSome(bytes: Buffer): Promise<number> {
   });
 }
 
+/**
+ * Ends the process with a sentence and exit code 13 if nothing is left that could settle a promise of its program. Node
+ * itself does that only for an `await` at the top level of an ES module, and the programs of the bundle are CommonJS.
+ */
+export function endWhenStuck(sentence: string): void {
+  process.on('beforeExit', () => {
+    process.stderr.write(`${sentence}\n`, () => process.exit(13));
+  });
+}
+
 /** Writes the result. Call this last, because a run counts as failed unless it wrote a result. */
 export function writeResult(result: object): void {
   writeSync(RESULT, JSON.stringify(result));

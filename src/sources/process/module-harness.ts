@@ -14,6 +14,7 @@ import { readInput } from './harness-input.ts';
 import {
   createProgress,
   createWriter,
+  endWhenStuck,
   nameOf,
   notAFunction,
   usefulPart,
@@ -46,27 +47,23 @@ export type SettingsLine =
   | { file: string; settings: unknown }
   | { file: string; error: string };
 
-const input = readInput<HarnessInput | SettingsInput>();
-// This variable is meant only for the harness (see `launch.ts`), and not for programs that a module starts.
-delete process.env.NODE_COMPILE_CACHE;
-if ('files' in input) {
-  // A line is written before each import too, so that the server knows which module hangs.
-  for (const file of input.files) {
-    writeSettings({ file, starts: true });
-    writeSettings(await settingsOf(file));
+endWhenStuck('The module awaits a promise that can never settle');
+main().then(() => process.exit(0), fail);
+
+async function main(): Promise<void> {
+  const input = readInput<HarnessInput | SettingsInput>();
+  // This variable is meant only for the harness (see `launch.ts`), and not for programs that a module starts.
+  delete process.env.NODE_COMPILE_CACHE;
+  if ('files' in input) {
+    // A line is written before each import too, so that the server knows which module hangs.
+    for (const file of input.files) {
+      writeSettings({ file, starts: true });
+      writeSettings(await settingsOf(file));
+    }
+    return;
   }
-  process.exit(0);
-}
-process.on('beforeExit', () => {
-  const sentence = 'The module awaits a promise that can never settle';
-  process.stderr.write(`${sentence}\n`, () => process.exit(13));
-});
-process.on('uncaughtException', fail);
-try {
+  process.on('uncaughtException', fail);
   await run(input);
-  process.exit(0);
-} catch (error) {
-  fail(error);
 }
 
 /** Writes the error, and exits only after it is written, because the pipe may be full. */

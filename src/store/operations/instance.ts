@@ -3,7 +3,7 @@
  * work.
  */
 
-import { NEWEST_SCHEMA } from '../migrations.ts';
+import { newestSchema } from '../migrations.ts';
 import { UNFINISHED } from '../rows.ts';
 import { both } from '../sql.ts';
 import type { Tx, View } from '../transaction.ts';
@@ -89,7 +89,7 @@ const SCHEMA = {
 /** Returns the schema version of the database, and the newest version that this code knows. */
 export async function schema(view: View): Promise<{ found: number; newest: number }> {
   const row = await view.db.get<{ found: number }>(SCHEMA);
-  return { found: row?.found ?? 0, newest: NEWEST_SCHEMA };
+  return { found: row?.found ?? 0, newest: newestSchema() };
 }
 
 export async function work(view: View, { most }: { most: number }): Promise<WorkStatus> {

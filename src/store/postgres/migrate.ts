@@ -30,7 +30,7 @@ async function readSchema(db: Database, directory?: string): Promise<SchemaState
     `select to_regclass('schema_version') is not null as there, current_setting('server_version_num')::integer as server`,
   );
   refuseOldServer(table?.server ?? 0);
-  return schemaState('postgres', table?.there === true ? await versionOf(db) : 0, directory);
+  return schemaState(table?.there === true ? await versionOf(db) : 0, directory);
 }
 
 /**

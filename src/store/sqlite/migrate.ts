@@ -2,7 +2,13 @@
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Logger } from '../../observe/log.ts';
-import { listMigrations, type Migration, type SchemaState, schemaState } from '../migrations.ts';
+import {
+  listMigrations,
+  type Migration,
+  newestSchema,
+  type SchemaState,
+  schemaState,
+} from '../migrations.ts';
 import { backUpNow } from './backup.ts';
 import { Database, isBusy, schemaVersion, withDatabase } from './database.ts';
 import { type Ownership, takeOwnership } from './owner.ts';
@@ -26,8 +32,7 @@ export function migrate(input: {
   /** The directory with the .sql files (default: `../migrations/`). */
   directory?: string;
 }): void {
-  const migrations = listMigrations('sqlite', input.directory);
-  const newest = migrations.at(-1)?.number ?? 0;
+  const newest = newestSchema(input.directory);
   const db = new Database(input.path);
   let ownership: Ownership | undefined;
   try {
@@ -45,7 +50,7 @@ export function migrate(input: {
     if (found === newest) return;
     if (found > 0 && input.own !== true) ownership = takeOwnership(input.path);
     if (found > 0) backUp(input);
-    run(db, migrations);
+    run(db, listMigrations('sqlite', input.directory));
     input.log.info({ path: input.path, from: found, to: newest }, 'database.migrated');
   } finally {
     ownership?.release();
@@ -55,7 +60,7 @@ export function migrate(input: {
 
 /** Returns the schema version of a file, and its pending migrations. Changes nothing and creates no file. */
 export function lookAtSchema(path: string): SchemaState {
-  return schemaState('sqlite', existsSync(path) ? withDatabase(path, { readOnly: true }, schemaVersion) : 0);
+  return schemaState(existsSync(path) ? withDatabase(path, { readOnly: true }, schemaVersion) : 0);
 }
 
 /**
@@ -63,12 +68,13 @@ export function lookAtSchema(path: string): SchemaState {
  * case.
  */
 function useWal(db: Database): void {
-  const giveUpAt = performance.now() + WAL_MS;
+  let giveUpAt: number | undefined;
   for (;;) {
     try {
       db.exec('pragma journal_mode = wal');
       return;
     } catch (error) {
+      giveUpAt ??= performance.now() + WAL_MS;
       if (!isBusy(error) || performance.now() > giveUpAt) throw error;
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
     }
