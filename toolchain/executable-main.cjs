@@ -15,14 +15,19 @@ registerHooks({
       ? (URL.parse(specifier, context.parentURL)?.href ?? '')
       : '';
     if (nameOf(url) === undefined) return next(specifier, context);
-    return { url, format: 'module', shortCircuit: true };
+    return { url, format: formatOf(url), shortCircuit: true };
   },
   load(url, context, next) {
     const name = nameOf(url);
     if (name === undefined) return next(url, context);
-    return { format: 'module', source: getAsset(name, 'utf8'), shortCircuit: true };
+    return { format: formatOf(url), source: getAsset(name, 'utf8'), shortCircuit: true };
   },
 });
+
+/** @returns {string} the format of the file at this URL */
+function formatOf(url) {
+  return url.endsWith('.cjs') ? 'commonjs' : 'module';
+}
 
 /** @returns {string | undefined} the name of the file at this URL, if it is inside the executable */
 function nameOf(url) {

@@ -1,3 +1,3 @@
 // The first module of the executable. No top-level await, because it is loaded with `require`.
 const [, , option, program] = process.argv;
-import(option === '--own-program' ? `./dist/${program}.js` : './bin/flowhook.js');
+import(option === '--own-program' ? `./dist/${program}.cjs` : './bin/flowhook.js');

@@ -22,7 +22,7 @@ const INTO = join(ROOT, 'dist-executable');
 const EXECUTABLE = join(INTO, process.platform === 'win32' ? 'flowhook.exe' : 'flowhook');
 /** The files that the program reads or imports, out of those in the package. */
 const FILES = [
-  ...['package.json', 'compose.yaml', 'bin/*.js', 'dist/*.js'],
+  ...['package.json', 'compose.yaml', 'bin/*.{js,cjs}', 'dist/*.cjs'],
   ...['dashboard/dist/**', 'site/dist/**', 'src/store/migrations/*.sql', 'templates/*'],
 ];
 

@@ -39,7 +39,7 @@ export const FIRST_CODE = 'executable-main.cjs';
 const argumentsFor = (name: Program) => ['--own-program', name];
 
 export function programFile(name: Program): string {
-  return fileURLToPath(new URL(isBundle ? `./${name}.js` : `../${PROGRAMS[name]}`, import.meta.url));
+  return fileURLToPath(new URL(isBundle ? `./${name}.cjs` : `../${PROGRAMS[name]}`, import.meta.url));
 }
 
 export function startThread(name: Program, options: WorkerOptions): Worker {

@@ -18,7 +18,8 @@ export class Request {
 
   /** The client's `x-request-id` if it is safe to log, otherwise a new id. */
   get id(): string {
-    return (this.#id ??= idFrom(this.headers['x-request-id']) ?? randomUUID());
+    this.#id ??= idFrom(this.headers['x-request-id']) ?? randomUUID();
+    return this.#id;
   }
 
   get headers(): IncomingHttpHeaders {

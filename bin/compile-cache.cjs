@@ -1,9 +1,9 @@
 // The directory of Node's compile cache. Anyone who can write to it can run code as its users, so it is never Node's
 // default, a predictable name in the shared temporary directory.
-import { lstatSync, mkdirSync, realpathSync } from 'node:fs';
-import { enableCompileCache } from 'node:module';
-import { homedir } from 'node:os';
-import { dirname, isAbsolute, join } from 'node:path';
+const { lstatSync, mkdirSync, realpathSync } = require('node:fs');
+const { enableCompileCache } = require('node:module');
+const { homedir } = require('node:os');
+const { dirname, isAbsolute, join } = require('node:path');
 
 const WRITABLE_BY_OTHERS = 0o022;
 const OPEN_TO_OTHERS = 0o077;
@@ -14,7 +14,7 @@ const STICKY = 0o1000;
  * cache is in `$XDG_CACHE_HOME/flowhook` or `~/.cache/flowhook`, and stays off if other users can write there. If the
  * operator sets `NODE_COMPILE_CACHE`, Node has turned the cache on before this code runs.
  */
-export function openCompileCache() {
+exports.openCompileCache = () => {
   if (process.env.NODE_COMPILE_CACHE) return;
   const directory = ownCacheDirectory();
   if (directory === undefined) return;
@@ -22,7 +22,7 @@ export function openCompileCache() {
   // With this variable, threads start in a third of the time. Child processes do not inherit it, because they get an
   // environment of their own.
   if (used !== undefined) process.env.NODE_COMPILE_CACHE = directory;
-}
+};
 
 /** @returns {string | undefined} the real path of an existing directory that only this user can access */
 function ownCacheDirectory() {
