@@ -87,8 +87,8 @@ function normalized(record: Record<string, unknown>, key: readonly string[]): Om
 
 /** Whether the record needs no changes: its first field is its id, and `name` and `email` are strings. */
 function isNormal(record: Record<string, unknown>, id: string, fields: readonly string[]): boolean {
-  const { name = '', email = '' } = record;
-  return fields[0] === 'id' && record['id'] === id && typeof name === 'string' && typeof email === 'string';
+  const { id: own, name = '', email = '' } = record;
+  return fields[0] === 'id' && own === id && typeof name === 'string' && typeof email === 'string';
 }
 
 /** Parses JSON text. Keeps the digits of numbers that a double would round, so that serializing the result is exact. */

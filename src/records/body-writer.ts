@@ -1,13 +1,12 @@
 /**
- * The main thread's side of the body thread. The thread starts with the first body and ends after a minute without
- * bodies.
+ * The main thread's side of the body thread. The thread runs while bodies are written.
  */
 import type { Worker } from 'node:worker_threads';
 import type { Logger } from '../observe/log.ts';
 import { FairPlaces } from '../std/fair-share.ts';
 import { startThread } from '../std/own-files.ts';
 import { onAbort } from '../std/stop-order.ts';
-import { Thread, ThreadEndedError } from '../std/thread.ts';
+import { Thread, ThreadEndedError, ThreadOnDemand } from '../std/thread.ts';
 import type { BodyThreadData, FromBodies, ToBodies } from './body-thread.ts';
 import { type Body, VersionGoneError } from './read.ts';
 
@@ -16,8 +15,6 @@ import { type Body, VersionGoneError } from './read.ts';
  * turns page by page.
  */
 const MAX_WRITING = 4;
-/** The thread ends after it was idle for this long, because it uses about 10 MB and takes only 50 ms to start. */
-const IDLE_MS = 60_000;
 
 interface Writing {
   fd: number;
@@ -27,17 +24,18 @@ interface Writing {
 }
 
 export class BodyWriter {
-  readonly #open: () => Worker;
-  readonly #log: Logger;
-  #thread: Thread<ToBodies, FromBodies> | undefined;
+  readonly #threads: ThreadOnDemand<ToBodies, FromBodies>;
   readonly #places = new FairPlaces({ places: MAX_WRITING });
   #count = 0;
-  #idle: NodeJS.Timeout | undefined;
 
   /** @param options.open starts the thread; tests pass their own function */
   constructor({ databaseUrl, log, open }: { databaseUrl: string; log: Logger; open?: () => Worker }) {
-    this.#open = open ?? (() => openThread(databaseUrl));
-    this.#log = log;
+    const start = open ?? (() => openThread(databaseUrl));
+    this.#threads = new ThreadOnDemand<ToBodies, FromBodies>({
+      start: () => new Thread(start(), 'The thread that writes bodies', ({ body }) => body),
+      closing: { close: true },
+      onDied: (err) => log.error({ err }, 'bodies.died'),
+    });
   }
 
   /**
@@ -61,8 +59,7 @@ export class BodyWriter {
   }
 
   async #write({ fd, body, onLength, signal }: Writing): Promise<'complete' | 'not_written'> {
-    clearTimeout(this.#idle);
-    const thread = this.#thread ?? this.#start();
+    const thread = this.#threads.take();
     this.#count += 1;
     const number = this.#count;
     const written = thread.call(number, { body: number, begin: body, fd }, (message) => {
@@ -82,31 +79,13 @@ export class BodyWriter {
       throw error;
     } finally {
       forget();
-      clearTimeout(this.#idle);
-      this.#idle = setTimeout(() => {
-        if (this.#thread?.calls === 0) void this.close();
-      }, IDLE_MS).unref();
+      this.#threads.done(thread);
     }
   }
 
   /** Ends the thread. Call this method only while no body is being written. Calling it twice is harmless. */
-  async close(): Promise<void> {
-    clearTimeout(this.#idle);
-    const thread = this.#thread;
-    this.#thread = undefined;
-    thread?.send({ close: true });
-    await thread?.ended;
-  }
-
-  #start(): Thread<ToBodies, FromBodies> {
-    const what = 'The thread that writes bodies';
-    const thread = new Thread<ToBodies, FromBodies>(this.#open(), what, ({ body }) => body);
-    thread.ended.then(({ cause: err }) => {
-      if (this.#thread === thread) this.#thread = undefined;
-      if (err !== undefined) this.#log.error({ err }, 'bodies.died');
-    });
-    this.#thread = thread;
-    return thread;
+  close(): Promise<void> {
+    return this.#threads.close();
   }
 }
 

@@ -1,4 +1,4 @@
-/** The main thread's side of the ingest thread, which all runs share. A run starts the thread if there is none. */
+/** The main thread's side of the ingest thread, which all runs share. The thread runs while there are runs. */
 import type { Worker } from 'node:worker_threads';
 import { FencedError, Problem } from '../model/error.ts';
 import type { AttemptLease } from '../model/job.ts';
@@ -6,7 +6,7 @@ import { InvalidRecordError } from '../model/record.ts';
 import type { Logger } from '../observe/log.ts';
 import { FairPlaces } from '../std/fair-share.ts';
 import { startThread } from '../std/own-files.ts';
-import { Thread } from '../std/thread.ts';
+import { Thread, ThreadOnDemand } from '../std/thread.ts';
 import { type IngestSettings, packLines, TooManyRecordsError } from './ingest-batch.ts';
 import type { FromIngest, IngestThreadData, PlannedBatch, Refusal, ToIngest } from './ingest-thread.ts';
 import type { Suppression } from './suppress.ts';
@@ -47,25 +47,28 @@ export class Ingester {
    * Loads the suppressed people, whose records the runs of a workflow must drop. Call this function before each run.
    */
   readonly suppression: NonNullable<IngesterOptions['suppression']>;
-  readonly #open: () => Worker;
-  readonly #log: Logger;
+  readonly #threads: ThreadOnDemand<ToIngest, FromIngest>;
   readonly #turns = new FairPlaces({ places: MAX_PENDING });
-  #thread: Thread<ToIngest, FromIngest> | undefined;
   #runs = 0;
   #closed = false;
 
   constructor({ databaseUrl, log, suppression, open }: IngesterOptions) {
     this.suppression = suppression ?? (async () => undefined);
-    this.#open = open ?? (() => openThread(databaseUrl));
-    this.#log = log;
+    const start = open ?? (() => openThread(databaseUrl));
+    this.#threads = new ThreadOnDemand<ToIngest, FromIngest>({
+      start: () => new Thread(start(), 'The thread that reads records', ({ run }) => run),
+      closing: { close: true },
+      onDied: (err) => log.error({ err }, 'ingest.died'),
+    });
   }
 
   /** Starts a run on the current thread. A run whose thread dies cannot continue. */
   begin(input: { held: AttemptLease; settings: IngestSettings }): IngestRun {
     if (this.#closed) throw new Problem('stopping');
-    const thread = this.#thread ?? this.#start();
+    const thread = this.#threads.take();
     this.#runs += 1;
     const run = this.#runs;
+    let hasEnded = false;
     thread.send({ run, begin: input });
     const ask = (lines: readonly string[]) =>
       this.#turns.run(input.held.teamId, () => thread.call(run, { run, plan: packLines(lines) }, plannedOf));
@@ -76,26 +79,19 @@ export class Ingester {
         await before;
         return (await ask([])) as PlannedBatch;
       },
-      end: () => thread.send({ run, end: true }),
+      end: () => {
+        if (hasEnded) return;
+        hasEnded = true;
+        thread.send({ run, end: true });
+        this.#threads.done(thread);
+      },
     };
   }
 
   /** Ends the thread after its current work; later calls of runs reject. Calling it twice is harmless. */
   async close(): Promise<void> {
     this.#closed = true;
-    this.#thread?.send({ close: true });
-    await this.#thread?.ended;
-  }
-
-  #start(): Thread<ToIngest, FromIngest> {
-    const what = 'The thread that reads records';
-    const thread = new Thread<ToIngest, FromIngest>(this.#open(), what, ({ run }) => run);
-    this.#thread = thread;
-    thread.ended.then((cause) => {
-      this.#thread = undefined;
-      if (!this.#closed) this.#log.error({ err: cause }, 'ingest.died');
-    });
-    return thread;
+    await this.#threads.close();
   }
 }
 

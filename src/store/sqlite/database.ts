@@ -19,8 +19,7 @@ const BUSY_MS = 5_000;
  * page. With 32 MiB, the scan took 15 % of the writer's time in random order (137 µs per queue call; 112 µs with 8
  * MiB).
  */
-const WRITER_CACHE_KIB = 8_192;
-const READER_CACHE_KIB = 16_384;
+const CACHE_KIB = 8_192;
 /**
  * The size, in pages, at which the WAL is checkpointed (16 MB). Measured with random ids: a fifth more writes per
  * second than at 1,000 pages, without longer waits for other writes.
@@ -60,7 +59,7 @@ export class Database {
     try {
       refuseOldSqlite(this.#handle);
       this.#handle.exec(`
-        pragma cache_size = ${readOnly ? -READER_CACHE_KIB : -WRITER_CACHE_KIB};
+        pragma cache_size = ${-CACHE_KIB};
         pragma foreign_keys = on;
         pragma synchronous = ${synchronous};
         pragma wal_autocheckpoint = ${CHECKPOINT_PAGES};
