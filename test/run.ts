@@ -20,6 +20,7 @@ interface Suite {
 /** Tests that `npm test` runs in a short form: the variable that sets their size, and the size that CI uses. */
 const LONG_FORMS: readonly [file: string, variable: string, size: number | 'all'][] = [
   ['test/faults/crash.test.ts', 'CRASH_ROUNDS', 40],
+  ['test/faults/queue-crash.test.ts', 'QUEUE_CRASH_ROUNDS', 40],
   ['test/faults/webhook-crash.test.ts', 'WEBHOOK_CRASH_ROUNDS', 40],
   ['test/faults/backup-crash.test.ts', 'BACKUP_CRASH_ROUNDS', 16],
   ['test/faults/chaos.test.ts', 'CHAOS_JOBS', 120],

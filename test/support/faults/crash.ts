@@ -48,7 +48,7 @@ export function call(server: ServerProcess, method: string, path: string, body?:
  */
 export async function lived(input: {
   round: number;
-  accepted: ReadonlySet<string>;
+  accepted: { readonly size: number };
   maxMs: number;
 }): Promise<void> {
   const before = input.accepted.size;
