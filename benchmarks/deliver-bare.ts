@@ -28,13 +28,14 @@ export async function bareLoop(input: {
   const { sink, endpoints, deliveries, body } = input;
   await sink.take();
   const connections = Math.max(CONNECTIONS, endpoints);
-  const pool = new Pool(sink.url, { connections, pipelining: 1 });
+  const { origin, pathname } = new URL(sink.url);
+  const pool = new Pool(origin, { connections, pipelining: 1 });
   const before = process.cpuUsage();
   let sent = 0;
   await Promise.all(
     Array.from({ length: connections }, async () => {
       while (sent < deliveries) {
-        const path = `/good/${sent++ % endpoints}`;
+        const path = `${pathname}/good/${sent++ % endpoints}`;
         const response = await pool.request({ method: 'POST', path, headers: HEADERS, body });
         await response.body.dump();
       }

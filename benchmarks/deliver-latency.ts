@@ -19,6 +19,8 @@ export interface Latency {
   slowest: number;
   /** The share of events to healthy endpoints that arrived. */
   arrivedPercent: number;
+  /** Number of healthy endpoints that received something. */
+  paths: number;
 }
 
 /**
@@ -67,11 +69,11 @@ export async function latencyAt(input: {
   if (refused.length > 0)
     throw new Error(`${refused.length} events were refused, the first by ${refused[0]}`);
   await come(sink, healthy);
-  const { latenciesMs, received } = await sink.take();
+  const { latenciesMs, received, paths } = await sink.take();
   // A lost event counts with the longest possible time.
   const at = (share: number) => latenciesMs[Math.ceil(healthy * share) - 1] ?? forMs + PATIENCE_MS;
   const arrivedPercent = (received / healthy) * 100;
-  return { p50: at(0.5), p95: at(0.95), p99: at(0.99), slowest: at(1), arrivedPercent };
+  return { p50: at(0.5), p95: at(0.95), p99: at(0.99), slowest: at(1), arrivedPercent, paths };
 }
 
 async function come(sink: Sink, count: number): Promise<void> {

@@ -1,4 +1,7 @@
-/** Other products that deliver webhooks and are already running: `--peer svix=http://host:8071` for each. */
+/**
+ * Other products that deliver webhooks and are already running: `--peer svix=http://host:8071` for each. The files of
+ * `peers-by-url` say what each product needs; errors say so, too.
+ */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Contestant } from './benchmark.ts';
 import { latencyAt } from './deliver-latency.ts';
@@ -11,6 +14,8 @@ import { svix } from './peers-by-url/svix.ts';
 import type { Sink } from './sink.ts';
 
 const PEERS: Readonly<Record<string, Peer>> = { svix, convoy, outpost, hookaido };
+/** As many as Flowhook has in this benchmark. */
+const ENDPOINTS = 50;
 const CONNECTIONS = 64;
 const FOR_MS = 3_000;
 /** How long to wait for accepted messages. */
@@ -30,25 +35,38 @@ export async function peerByUrl(given: string, sink: Sink): Promise<Contestant> 
     throw new Error(`--peer takes name=url, with ${Object.keys(PEERS).join(', ')} as names, not ${given}`);
   }
   const token = process.env[`FLOWHOOK_BENCH_${name.toUpperCase()}_TOKEN`] ?? '';
-  const send = await peer({ url, token, endpoint: `${sink.url}/good/${name}` });
-  const request = () => send(`{"timestamp":"${new Date().toISOString()}","filler":"${FILLER}"}`);
-  return {
-    name,
-    async round() {
-      const figures: Record<string, number> = { posted: await posted({ url, sink, request }) };
-      const found = await latencyAt({
-        url,
-        sink,
-        requests: [request],
-        perSecond: RATE,
-        warmMs: 500,
-        forMs: FOR_MS,
-      });
-      for (const percentile of ['p50', 'p95', 'p99'] as const)
-        figures[`${percentile} at ${RATE}/s`] = found[percentile];
-      return figures;
-    },
-  };
+  const part = sink.under(`/${name}`);
+  const endpoints = Array.from({ length: ENDPOINTS }, (_, n) => `${part.url}/${n}`);
+  const senders = await explained(peer, () => peer.connect({ url, token, endpoints }));
+  const requests = senders.map((send) => () => send(payload()));
+  return { name, round: () => explained(peer, () => figuresOf({ url, sink: part, requests })) };
+}
+
+function payload(): string {
+  return `{"timestamp":"${new Date().toISOString()}","filler":"${FILLER}"}`;
+}
+
+/** Adds to an error what the product needs. */
+async function explained<Result>({ needs }: Peer, work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    throw new Error(`${(error as Error).message}. ${needs}`, { cause: error });
+  }
+}
+
+async function figuresOf(input: {
+  url: string;
+  sink: Sink;
+  requests: readonly (() => RawRequest)[];
+}): Promise<Record<string, number>> {
+  const { url, sink, requests } = input;
+  const figures = { posted: await posted({ url, sink, request: requests[0] as () => RawRequest }) };
+  const found = await latencyAt({ url, sink, requests, perSecond: RATE, warmMs: 500, forMs: FOR_MS });
+  if (found.paths < requests.length)
+    throw new Error(`Only ${found.paths} of ${requests.length} endpoints received something`);
+  const { p50, p95, p99 } = found;
+  return { ...figures, [`p50 at ${RATE}/s`]: p50, [`p95 at ${RATE}/s`]: p95, [`p99 at ${RATE}/s`]: p99 };
 }
 
 /** Sends messages as fast as the API accepts them, and returns how many arrive per second. */

@@ -27,22 +27,36 @@ const benchmark: Benchmark = {
     const sink = await startSink(process.env.FLOWHOOK_BENCH_SINK);
     const deliveries = full ? FULL_DELIVERIES : DELIVERIES;
     const posted = peers.length > 0;
-    const ours = await ourDeliveries({ name: 'flowhook', sink, deliveries, full, posted });
-    const others = full ? [await deadEndpoints(sink)] : [];
+    const ours = await ourDeliveries({
+      name: 'flowhook',
+      sink: sink.under('/flowhook'),
+      deliveries,
+      full,
+      posted,
+    });
+    const others = full ? [await deadEndpoints(sink.under('/dead'))] : [];
     let postgres: DurablePostgres | undefined;
     if (full) {
       postgres = await startDurablePostgres();
       const database = await postgres.makeDatabase('deliver');
       const name = 'flowhook, PostgreSQL';
-      others.push(await ourDeliveries({ name, sink, deliveries: DELIVERIES, full: false, posted, database }));
+      const part = sink.under('/postgres');
+      others.push(
+        await ourDeliveries({ name, sink: part, deliveries: DELIVERIES, full: false, posted, database }),
+      );
     }
     const theirs: Contestant[] = [];
     for (const peer of peers) theirs.push(await peerByUrl(peer, sink));
     const bare: Contestant = {
       name: 'bare undici',
       async round() {
-        const to1 = await bareLoop({ sink, endpoints: 1, deliveries, body: ours.body });
-        const to100 = await bareLoop({ sink, endpoints: 100, deliveries, body: ours.body });
+        const to1 = await bareLoop({ sink: sink.under('/bare'), endpoints: 1, deliveries, body: ours.body });
+        const to100 = await bareLoop({
+          sink: sink.under('/bare'),
+          endpoints: 100,
+          deliveries,
+          body: ours.body,
+        });
         return drainFigures(to1, to100);
       },
     };

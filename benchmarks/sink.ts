@@ -6,12 +6,14 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 
-/** How paths that begin with `/bad` behave. All others return 204 immediately. */
+/** How paths with `/bad/` behave. All others return 204 immediately. */
 export type Misbehavior = 'none' | 'hang' | 'drip' | 'reset' | 'return 500';
 
 export interface Taken {
-  /** Requests to paths other than `/bad`. */
+  /** Requests to paths without `/bad/`. */
   received: number;
+  /** Number of different paths among them. */
+  paths: number;
   /** Milliseconds from the first `timestamp` in a body to its arrival, ascending. */
   latenciesMs: number[];
   /** Arrival of the first and the last request, in epoch milliseconds. */
@@ -26,6 +28,8 @@ export interface Sink {
   count(): Promise<number>;
   /** Returns the requests since the last call, and resets them. */
   take(): Promise<Taken>;
+  /** The part of this sink below a path. It does not count late requests to other parts. */
+  under(path: string): Sink;
   stop(): void;
 }
 
@@ -35,28 +39,41 @@ const DRIP_EVERY_MS = 1_000;
 export async function startSink(at = 'http://127.0.0.1:0'): Promise<Sink> {
   const child = fork(import.meta.filename, ['run', at]);
   const [url] = (await once(child, 'message')) as [string];
-  return {
-    url,
+  const part = (path: string): Sink => ({
+    url: url + path,
     misbehave: (how) => child.send({ how }),
-    count: () => request<number>(child, 'count'),
-    take: () => request<Taken>(child, 'take'),
+    count: () => request<number>(child, { command: 'count', path }),
+    take: () => request<Taken>(child, { command: 'take', path }),
+    under: (more) => part(path + more),
     stop: () => child.kill(),
-  };
+  });
+  return part('');
 }
 
-async function request<T>(child: ChildProcess, command: string): Promise<T> {
+interface Command {
+  command: 'count' | 'take';
+  /** Selects requests to this path and below. */
+  path: string;
+}
+
+async function request<T>(child: ChildProcess, command: Command): Promise<T> {
   const reply = once(child, 'message');
-  child.send({ command });
+  child.send(command);
   return (await reply)[0] as T;
+}
+
+/** The requests to one path. */
+interface Received {
+  latenciesMs: number[];
+  firstAt: number;
+  lastAt: number;
 }
 
 if (process.argv[2] === 'run') run(new URL(process.argv[3] ?? ''));
 
 function run({ hostname, port }: URL): void {
   let how: Misbehavior = 'none';
-  let latenciesMs: number[] = [];
-  let firstAt = 0;
-  let lastAt = 0;
+  const received = new Map<string, Received>();
   const server = createServer({ noDelay: true }, (socket) => {
     let got = '';
     socket.setEncoding('latin1');
@@ -68,28 +85,48 @@ function run({ hostname, port }: URL): void {
         if (head < 4) return;
         const length = Number(/\r\ncontent-length: *(\d+)/i.exec(got.slice(0, head))?.[1] ?? 0);
         if (got.length < head + length) return;
-        const isBad = got.startsWith('POST /bad');
+        const path = got.slice('POST '.length, got.indexOf(' ', 'POST '.length));
+        const isBad = path.includes('/bad/');
         const body = got.slice(head, head + length);
         got = got.slice(head + length);
         if (isBad && how !== 'none') misbehave(how, socket);
-        else socket.write(received());
+        else socket.write(noContent());
         if (isBad) continue;
-        lastAt = Date.now();
-        if (latenciesMs.length === 0) firstAt = lastAt;
-        latenciesMs.push(lastAt - sentAt(body));
+        const at = Date.now();
+        let ofPath = received.get(path);
+        if (ofPath === undefined) {
+          ofPath = { latenciesMs: [], firstAt: at, lastAt: at };
+          received.set(path, ofPath);
+        }
+        ofPath.lastAt = at;
+        ofPath.latenciesMs.push(at - sentAt(body));
       }
     });
   });
   server.listen(Number(port), hostname, () => {
     process.send?.(`http://${hostname}:${(server.address() as AddressInfo).port}`);
   });
-  process.on('message', (message: { how?: Misbehavior; command?: string }) => {
-    if (message.how !== undefined) how = message.how;
-    if (message.command === 'count') process.send?.(latenciesMs.length);
-    if (message.command !== 'take') return;
-    latenciesMs.sort((a, b) => a - b);
-    process.send?.({ received: latenciesMs.length, latenciesMs, firstAt, lastAt } satisfies Taken);
-    latenciesMs = [];
+  process.on('message', (message: { how: Misbehavior } | Command) => {
+    if ('how' in message) {
+      how = message.how;
+      return;
+    }
+    const { command, path } = message;
+    const paths = [...received.keys()].filter((one) => one === path || one.startsWith(`${path}/`));
+    const found = paths.map((one) => received.get(one) as Received);
+    if (command === 'count') {
+      process.send?.(found.reduce((sum, { latenciesMs }) => sum + latenciesMs.length, 0));
+      return;
+    }
+    for (const one of paths) received.delete(one);
+    const latenciesMs = found.flatMap((one) => one.latenciesMs).sort((a, b) => a - b);
+    process.send?.({
+      received: latenciesMs.length,
+      paths: paths.length,
+      latenciesMs,
+      firstAt: Math.min(...found.map(({ firstAt }) => firstAt)),
+      lastAt: Math.max(...found.map(({ lastAt }) => lastAt)),
+    } satisfies Taken);
   });
   process.on('disconnect', () => process.exit());
 }
@@ -104,7 +141,7 @@ let response = '';
 let responseUntil = 0;
 
 /** The response of Node's own server, because senders read its headers and how long they may keep the connection. */
-function received(): string {
+function noContent(): string {
   const now = Date.now();
   if (now < responseUntil) return response;
   responseUntil = now - (now % 1_000) + 1_000;

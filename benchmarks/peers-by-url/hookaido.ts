@@ -1,12 +1,23 @@
 /**
- * Hookaido, at the URL of an ingress route (`http://host:8080/benchmark`) that its configuration delivers to the sink. Its
- * API cannot create endpoints, so `FLOWHOOK_BENCH_SINK` must set where the sink listens. Written from its pages on ingress
- * and push delivery; not tested.
+ * Hookaido, at the URL before its ingress routes. Its API cannot create endpoints, so its configuration must have a route for
+ * each endpoint, and `FLOWHOOK_BENCH_SINK` must set where the sink listens.
  */
 import { post } from '../deliver-latency.ts';
-import { authorized, type Peer } from './peer.ts';
+import type { Peer } from './peer.ts';
 
-export const hookaido: Peer = async ({ url, token }) => {
-  const headers = token === '' ? { 'content-type': 'application/json' } : authorized(token);
-  return (payload) => post({ url, headers, body: payload });
+export const hookaido: Peer = {
+  needs:
+    'Hookaido needs `https_only off` and `dns_rebind_protection off` in its egress defaults, because it does not send to ' +
+    'loopback otherwise, and a route for each of the 50 endpoints: /0 to /49, each with a `deliver` to the path of its ' +
+    'number below FLOWHOOK_BENCH_SINK (http://127.0.0.1:PORT/hookaido/0 to …/49) and `auth basic`. ' +
+    'The URL is http://HOST:PORT; the token is user:password',
+  async connect({ url, token, endpoints }) {
+    // It takes no bearer token at its ingress.
+    const basic = { authorization: `Basic ${Buffer.from(token).toString('base64')}` };
+    const headers = { 'content-type': 'application/json', ...(token === '' ? {} : basic) };
+    return endpoints.map((endpoint) => {
+      const route = new URL(endpoint).pathname.split('/').at(-1);
+      return (payload) => post({ url: `${url}/${route}`, headers, body: payload });
+    });
+  },
 };

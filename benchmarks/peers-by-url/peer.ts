@@ -6,12 +6,19 @@ export interface PeerInput {
   url: string;
   /** From the environment: `FLOWHOOK_BENCH_<NAME>_TOKEN`. */
   token: string;
-  /** The endpoint for its messages. */
-  endpoint: string;
+  /** The URLs of the endpoints. Each receives messages of its own. */
+  endpoints: readonly string[];
 }
 
-/** Creates one endpoint, and returns a function that returns the request for a message. The payload is JSON. */
-export type Peer = (input: PeerInput) => Promise<(payload: string) => RawRequest>;
+/** Returns the request for a message. The payload is a JSON object. */
+export type Sender = (payload: string) => RawRequest;
+
+export interface Peer {
+  /** What a person must set up. Printed with every error of this product. */
+  needs: string;
+  /** Creates the endpoints. Returns a sender for each of them, in the same order. */
+  connect(input: PeerInput): Promise<Sender[]>;
+}
 
 /**
  * Creates an object over HTTP.
@@ -36,4 +43,15 @@ export async function create<Made>(
 
 export function authorized(token: string): Record<string, string> {
   return { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+}
+
+/** Creates something for each endpoint, one at a time. `name` is new in each run. */
+export async function forEach<Made>(
+  endpoints: readonly string[],
+  make: (endpoint: string, name: string) => Promise<Made>,
+): Promise<Made[]> {
+  const run = Date.now().toString(36);
+  const made: Made[] = [];
+  for (const [n, endpoint] of endpoints.entries()) made.push(await make(endpoint, `benchmark-${run}-${n}`));
+  return made;
 }
