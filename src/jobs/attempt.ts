@@ -285,7 +285,22 @@ async function publishLines(
   const { definition } = producer;
   const held: AttemptLease = { teamId: job.teamId, jobId: job.id, attempt: job.attempt };
   const startedAt = store.now();
-  const run = await producer.start(attempt);
+  const starting = producer.start(attempt);
+  const toLog = (skipped: SkippedRecord) => log.warn({ ...skipped }, 'record.skipped');
+  const onSkipped = producer.onSkipped ?? toLog;
+  // What an earlier attempt has staged is removed while the source starts.
+  const ingesting = ingest(
+    { store, ingester: deps.ingester, onSkipped },
+    { held, definition, lines: reportProgress(starting, reporter) },
+  );
+  const ingestEnded = ingesting.then(
+    () => undefined,
+    () => undefined,
+  );
+  const run = await starting.catch(async (error) => {
+    await ingestEnded;
+    throw error;
+  });
   const stop = () => run.stop();
   const kill = () => run.kill();
   signals.cancel.addEventListener('abort', stop);
@@ -298,11 +313,8 @@ async function publishLines(
     run.stop();
   }, definition.limits.timeoutMs);
   try {
-    if (run.process !== undefined) await store.jobs.setProcess({ held, process: run.process });
-    const toLog = (skipped: SkippedRecord) => log.warn({ ...skipped }, 'record.skipped');
-    const onSkipped = producer.onSkipped ?? toLog;
-    const lines = reportProgress(run, reporter);
-    const ingested = await ingest({ store, ingester: deps.ingester, onSkipped }, { held, definition, lines });
+    const noted = run.process && store.jobs.setProcess({ held, process: run.process });
+    const [ingested] = await Promise.all([ingesting, noted]);
     producer.onIngested?.(ingested);
     const end = await run.end;
     signal.throwIfAborted();
@@ -333,13 +345,15 @@ async function publishLines(
     // A canceled run is not killed here, because its grace period has not ended yet.
     if (!signals.cancel.aborted) kill();
     await run.end;
+    await ingestEnded;
     signals.cancel.removeEventListener('abort', stop);
     signals.abort.removeEventListener('abort', kill);
   }
 }
 
-/** Yields the batches of a run, and reports progress after each. */
-async function* reportProgress(run: Lines, reporter: Reporter): AsyncGenerator<string[]> {
+/** Yields the batches of a run once it has started, and reports progress after each. */
+async function* reportProgress(starting: Promise<Lines>, reporter: Reporter): AsyncGenerator<string[]> {
+  const run = await starting;
   let records = 0;
   for await (const batch of run.batches) {
     yield batch;

@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { claimAndVanish, ENDLESS, engineTest, QUICK, takeAway } from '../../test/support/jobs/engine.ts';
 import { LEASE_MS, type ProcessMark } from '../model/job.ts';
 import { groupGone, isSameProcess, markOf } from '../sources/process/groups.ts';
+import type { Store } from '../store/store.ts';
 
 engineTest('runs a due job to its end', async ({ engine, queue, job }) => {
   const queued = await queue('quick', QUICK);
@@ -59,6 +60,39 @@ engineTest(
     assert.equal((await store.jobs.abandoned({ nodeId: 'local' })).length, 2);
   },
   { capacity: 2 },
+);
+
+engineTest(
+  'an attempt that publishes leaves its place to one other job',
+  async ({ another, store, queue, until }) => {
+    const gate = Promise.withResolvers<void>();
+    let publishing = 0;
+    let claims = 0;
+    const publish: Store['records']['publish'] = async (input) => {
+      publishing += 1;
+      await gate.promise;
+      return store.records.publish(input);
+    };
+    const claim: Store['jobs']['claim'] = (input) => {
+      claims += 1;
+      return store.jobs.claim(input);
+    };
+    const engine = another({
+      capacity: 1,
+      store: { ...store, jobs: { ...store.jobs, claim }, records: { ...store.records, publish } },
+    });
+    const ids: string[] = [];
+    for (const name of ['one', 'two', 'three']) ids.push((await queue(name, QUICK)).id);
+    await engine.start();
+    await until(ids[2] ?? '', () => publishing === 2);
+    const before = claims;
+    const ticked = engine.tick();
+    assert.equal(claims, before, 'nothing is claimed while two attempts publish');
+    assert.equal((await store.jobs.abandoned({ nodeId: 'local' })).length, 2);
+    gate.resolve();
+    for (const id of ids) await until(id, ({ state }) => state === 'finished');
+    await ticked;
+  },
 );
 
 engineTest(

@@ -50,6 +50,10 @@ export class Engine {
   readonly #leases: Leases;
   /** The running attempts, each with a promise that settles when the attempt has ended. */
   readonly #running = new Map<Lease, Promise<void>>();
+  /** The running attempts that take a place: those whose source has not ended. Publishing needs no place. */
+  readonly #working = new Set<Lease>();
+  /** Whether the last claim got as many jobs as there were places, so that more may be due. */
+  #isFull = false;
   readonly #claims: Poller;
   readonly #reaps: Poller;
   #unwatch: (() => void) | undefined;
@@ -174,18 +178,20 @@ export class Engine {
 
   async #claimDue(): Promise<void> {
     const { store, nodeId, capacity, perTeam, ceilings } = this.#options;
-    const limit = capacity - this.#running.size;
+    // Attempts that publish are limited too, because a slow database would otherwise collect them.
+    const limit = Math.min(capacity - this.#working.size, 2 * capacity - this.#running.size);
     if (this.#isStopping || limit <= 0) return;
     if (this.#isUnsure) await this.#releaseUnanswered();
     await this.#releaseUnended();
     const sentAt = performance.now();
     const except = this.#options.except?.() ?? [];
-    const busy = [...new Set([...this.#running.keys()].map(({ held }) => held.teamId))];
+    const busy = [...new Set([...this.#working].map(({ held }) => held.teamId))];
     const input = { nodeId, limit, leaseMs: this.#leases.leaseMs, perTeam, except, busy };
     const claimed = await store.jobs.claim(input).catch((error: unknown) => {
       this.#isUnsure ||= error instanceof Problem;
       throw error;
     });
+    this.#isFull = claimed.length === limit;
     // The claimed jobs are compared and started concurrently, because the leases of jobs that have not started are not
     // renewed.
     await Promise.all(
@@ -258,7 +264,11 @@ export class Engine {
   #begin(claimed: ClaimedJob, renewedAt: number): void {
     const { teamId, id: jobId, attempt } = claimed.job;
     const lease = this.#leases.hold({ teamId, jobId, attempt }, renewedAt);
-    const producer = sourceProducer(this.#options, claimed);
+    const producer = {
+      ...sourceProducer(this.#options, claimed),
+      confirm: async () => this.#leavePlace(lease),
+    };
+    this.#working.add(lease);
     const running = runAttempt(this.#options, claimed, producer, lease.signals);
     const ended = running
       .then(({ unwritten }) => {
@@ -268,9 +278,16 @@ export class Engine {
       .catch((err) => this.#options.log.error({ err, jobId }, 'job.end_not_written'))
       .finally(() => {
         this.#leases.release(lease);
+        this.#working.delete(lease);
         this.#running.delete(lease);
         this.#claims.nudge();
       });
     this.#running.set(lease, ended);
+  }
+
+  /** Called before an attempt publishes. The next job is claimed with the transaction that publishes. */
+  #leavePlace(lease: Lease): void {
+    this.#working.delete(lease);
+    if (this.#isFull) this.#claim().catch((err) => this.#options.log.error({ err }, 'engine.failed'));
   }
 }

@@ -20,18 +20,16 @@ export async function startCommand(
   source: Extract<Source, { type: 'command' }>,
 ): Promise<Run> {
   const directory = resolve(input.workflowsDirectory, source.directory);
-  await requireDirectory(directory);
   const environment: Record<string, string> = {
     ...cleanEnvironment(input.environment, input.runAs),
     ...fillSecrets(source.env, input),
   };
   const config = source.config === null ? undefined : JSON.stringify(fillSecrets(source.config, input));
   const [name = '', ...rest] = source.command;
-  const program = await findProgram(name, { directory, path: environment.PATH ?? '' });
   const singer = source.protocol === 'singer';
   const state = JSON.stringify(singer ? (input.state ?? {}) : (input.state ?? null));
   const child = await startChild({
-    argv: [program, ...rest],
+    argv: [name, ...rest],
     environment,
     runEnvironment: runEnvironment(input),
     files: { state, config },
@@ -39,7 +37,7 @@ export async function startCommand(
     stdin: `${state}\n`,
     harness: false,
     ...childOptions(input),
-  });
+  }).catch((error) => explain(error, name, { directory, path: environment.PATH ?? '' }));
   const who = `The command ${name}`;
   if (singer) {
     // The log lines of `readSinger` quote messages from standard output. Secrets in standard output are not masked, so
@@ -57,4 +55,22 @@ export async function startCommand(
     const left = stateLeft(end.state, state);
     return 'mistake' in left ? failed(left.mistake, end) : { ok: true, state: left.state };
   });
+}
+
+/**
+ * Throws an error that says why a command could not be started: its directory or program does not exist, or cannot be
+ * used. These are checked only now, because looking for a program in all folders of PATH takes longer than the system's
+ * own search.
+ */
+async function explain(
+  error: NodeJS.ErrnoException,
+  name: string,
+  at: { directory: string; path: string },
+): Promise<never> {
+  await requireDirectory(at.directory);
+  const program = await findProgram(name, at);
+  if (error.code !== 'ENOENT') throw error;
+  throw new Error(
+    `The command ${name} cannot be run: the interpreter in the first line of ${program} does not exist`,
+  );
 }

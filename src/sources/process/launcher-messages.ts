@@ -4,7 +4,7 @@ import type { FileContents, StateLeft } from './run-files.ts';
 
 /** What to start. */
 export interface Launch {
-  /** The absolute path of the program and its arguments. `${state}` and `${config}` are replaced with the paths of `files`. */
+  /** The program, which is searched in PATH if it has no slash, and its arguments. `${state}` and `${config}` are replaced with the paths of `files`. */
   argv: readonly string[];
   /** The environment, which is the same for all runs of a kind, and which `runEnvironment` is added to. */
   environment: Readonly<Record<string, string>>;

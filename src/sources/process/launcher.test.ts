@@ -44,7 +44,7 @@ test('a script without an interpreter line runs in a shell, and a missing interp
   assert.deepEqual(lines, ['[1]']);
   await assert.rejects(
     start(t, { command: ['./broken'], workflowsDirectory: directory }),
-    /could not be started: the interpreter in the first line of .*broken does not exist/,
+    /The command \.\/broken cannot be run: the interpreter in the first line of .*broken does not exist/,
   );
 });
 

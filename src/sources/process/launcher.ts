@@ -11,7 +11,7 @@
  */
 import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, existsSync, openSync, writeFileSync } from 'node:fs';
+import { closeSync, openSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { groupGone, markOf, signalGroup, watchMemory } from './groups.ts';
@@ -111,7 +111,7 @@ async function start(run: number, launch: Launch): Promise<void> {
   try {
     const files = launch.files && writeRunFiles(directory.temporary, launch.files);
     const child = launch.harness ? startHarness(directory, launch) : startCommand(directory, files, launch);
-    if (child.pid === undefined) throw notStarted((await once(child, 'error'))[0], launch);
+    if (child.pid === undefined) throw notStarted((await once(child, 'error'))[0]);
     // The start of the process is read before the event loop can reap it.
     const marking = markOf(child.pid);
     follow(run, child, { directory, files, launch });
@@ -189,14 +189,14 @@ function spawnGroup(
   try {
     return spawn(program, rest, { ...options, ...owner, detached: true });
   } catch (error) {
-    throw notStarted(error as NodeJS.ErrnoException, launch);
+    throw notStarted(error as NodeJS.ErrnoException);
   }
 }
 
-function notStarted({ code, message }: NodeJS.ErrnoException, { argv, directory }: Launch): Error {
-  const isInterpreter = code === 'ENOENT' && existsSync(argv[0] ?? '') && existsSync(directory);
-  const why = isInterpreter ? `the interpreter in the first line of ${argv[0]} does not exist` : message;
-  return new Error(`A child process could not be started: ${why}`);
+function notStarted(cause: NodeJS.ErrnoException): Error {
+  const error = new Error(`A child process could not be started: ${cause.message}`);
+  // The path is not in the temporary directory, about which `child.ts` has sentences.
+  return Object.assign(error, { code: cause.code, path: cause.syscall ?? 'spawn' });
 }
 
 /** Relays the pipes of a process, and ends its group when it exits. */
