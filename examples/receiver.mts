@@ -48,6 +48,8 @@ server.on('error', ({ message }) => {
   process.stderr.write(`The receiver cannot listen: ${message}. Choose another port with --port\n`);
   process.exitCode = 1;
 });
+// The first request for the keys creates them, and only deliveries after that are signed with them.
+await freshKeys();
 server.listen(Number(options.port), '127.0.0.1', () => {
   const { port } = server.address() as AddressInfo;
   process.stdout.write(`receiver listening on http://127.0.0.1:${port}\n`);
