@@ -43,58 +43,60 @@ function settling(write: (ids: string[]) => Promise<void>, gatherMs?: number) {
   return { settler, settled, givenUp };
 }
 
-test('writes the first settlement immediately, then those that arrived in the meantime, at most 256', async () => {
-  const batches: number[] = [];
-  const first = Promise.withResolvers<void>();
-  const { settler, settled } = settling(async (ids) => {
-    batches.push(ids.length);
-    if (batches.length === 1) await first.promise;
-  });
-  for (let number = 0; number < 300; number += 1) settler.add(settlement(`dlv_${number}`));
-  assert.equal(settler.size, 300);
-  first.resolve();
-  await settler.idle();
-  assert.deepEqual(batches, [1, 256, 43]);
-  assert.equal(settled.length, 300);
-  assert.equal(settler.size, 0);
-});
-
-test('waits for a larger batch while many arrive, unless a lane is waiting for one of them', async () => {
+/** A settler whose writes end when the test calls `goOn`. */
+function held() {
   const batches: number[] = [];
   let written = Promise.withResolvers<void>();
-  const { settler } = settling(async (ids) => {
+  const { settler, settled } = settling(async (ids) => {
     batches.push(ids.length);
     await written.promise;
   }, 60_000);
-  const add = (count: number, isAwaited = false) => {
-    for (let number = 0; number < count; number += 1) settler.add(settlement(`dlv_${number}`), isAwaited);
+  return {
+    settler,
+    settled,
+    batches,
+    async add(count: number, isAwaited = false) {
+      for (let number = 0; number < count; number += 1) settler.add(settlement(`dlv_${number}`), isAwaited);
+      await new Promise((go) => setImmediate(go));
+    },
+    async goOn() {
+      const before = written;
+      written = Promise.withResolvers();
+      before.resolve();
+      await new Promise((go) => setImmediate(go));
+    },
   };
-  const goOn = async () => {
-    const before = written;
-    written = Promise.withResolvers();
-    before.resolve();
-    await new Promise((go) => setImmediate(go));
-  };
-  add(1);
-  add(10);
+}
+
+test('writes settlements immediately, at most 256 in a batch and two batches at a time', async () => {
+  const { settler, settled, batches, add, goOn } = held();
+  await add(600);
+  assert.equal(settler.size, 600);
+  assert.deepEqual(batches, [256, 256]);
   await goOn();
-  assert.deepEqual(batches, [1], 'ten settlements are too few for a batch');
-  add(54);
+  assert.deepEqual(batches, [256, 256, 88]);
   await goOn();
-  assert.deepEqual(batches, [1, 64]);
-  add(10);
-  await goOn();
-  add(1, true);
-  await goOn();
-  assert.deepEqual(batches, [1, 64, 11]);
-  add(10);
-  await goOn();
-  written.resolve();
-  await settler.close();
-  assert.deepEqual(batches, [1, 64, 11, 10]);
+  assert.equal(settled.length, 600);
+  assert.equal(settler.size, 0);
 });
 
-test('keeps settlements in order while the store is unavailable', async () => {
+test('waits for a larger batch while another is written, unless a lane is waiting for a settlement', async () => {
+  const { settler, batches, add, goOn } = held();
+  await add(1);
+  await add(10);
+  assert.deepEqual(batches, [1], 'ten settlements are too few for a batch');
+  await add(54);
+  assert.deepEqual(batches, [1, 64]);
+  await goOn();
+  await add(10);
+  await add(10);
+  await add(1, true);
+  assert.deepEqual(batches, [1, 64, 10, 11]);
+  await goOn();
+  await settler.idle();
+});
+
+test('writes changes of a webhook in order, even while the store is unavailable', async () => {
   const written: string[][] = [];
   let failures = 4;
   const { settler, settled } = settling(async (ids) => {
@@ -102,7 +104,10 @@ test('keeps settlements in order while the store is unavailable', async () => {
     if (failures >= 0) throw new Problem('database_unavailable');
     written.push(ids);
   });
-  for (const id of ['a', 'b', 'c']) settler.add(settlement(id));
+  for (const id of ['a', 'b', 'c']) {
+    settler.add({ ...settlement(id), health: id === 'b' ? 'failing' : 'well' });
+    await new Promise((go) => setImmediate(go));
+  }
   await settler.idle();
   assert.deepEqual(written, [['a'], ['b', 'c']]);
   assert.deepEqual(settled, ['a', 'b', 'c']);

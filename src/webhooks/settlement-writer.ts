@@ -15,6 +15,11 @@ const MAX_BATCH = 256;
 const STREAM = 8;
 const WORTH_WRITING = 64;
 const GATHER_MS = 5;
+/**
+ * Maximum number of batches that are written at the same time. If the next batch waited until the event loop learned that
+ * the previous one is written, twice as many deliveries would be repeated after a crash.
+ */
+const MAX_WRITES = 2;
 const PAUSE = { baseMs: 250, maxMs: 10_000 };
 /** Maximum number of tries to write a batch while closing, or after an error other than an unavailable store. */
 const MAX_TRIES = 3;
@@ -49,6 +54,7 @@ export class SettlementWriter {
   #isAwaited = false;
   #gathered: (() => void) | undefined;
   #writing = 0;
+  readonly #writes = new Set<Promise<void>>();
   readonly #aside = new Map<string, Aside>();
   /** Keys of `#aside` that no loop is processing at the moment. */
   readonly #asideKeys: string[] = [];
@@ -99,8 +105,8 @@ export class SettlementWriter {
 
   /** Resolves when nothing is left to write. */
   async idle(): Promise<void> {
-    while (this.#loop !== undefined || this.#asideLoops.size > 0) {
-      await Promise.all([this.#loop, ...this.#asideLoops]);
+    while (this.#loop !== undefined || this.#writes.size > 0 || this.#asideLoops.size > 0) {
+      await Promise.all([this.#loop, ...this.#writes, ...this.#asideLoops]);
     }
   }
 
@@ -113,17 +119,31 @@ export class SettlementWriter {
   }
 
   async #run(): Promise<void> {
+    // The caller must store the promise of this loop before the loop ends.
+    await null;
     for (let isStream = false; this.#waiting.length > 0; isStream = this.#waiting.length >= STREAM) {
-      if (isStream && this.#waiting.length < WORTH_WRITING && !this.#isAwaited) await this.#gather();
+      const isAlone = !isStream && this.#writes.size === 0;
+      if (!isAlone && this.#waiting.length < WORTH_WRITING && !this.#isAwaited) await this.#gather();
       this.#isAwaited = false;
       const batch = this.#waiting.splice(0, MAX_BATCH).filter((settlement) => !this.#joinAside(settlement));
       if (batch.length === 0) continue;
-      this.#writing = batch.length;
-      const outcome = await this.#write(batch);
-      this.#writing = 0;
-      if (outcome === 'busy') this.#setAside(batch);
+      const isPlain = !batch.some(changesWebhook);
+      if (!isPlain) await Promise.all(this.#writes);
+      this.#begin(batch);
+      if (!isPlain) await Promise.all(this.#writes);
+      else if (this.#writes.size === MAX_WRITES) await Promise.race(this.#writes);
     }
     this.#loop = undefined;
+  }
+
+  #begin(batch: Settlement[]): void {
+    this.#writing += batch.length;
+    const write = this.#write(batch).then((outcome) => {
+      this.#writing -= batch.length;
+      this.#writes.delete(write);
+      if (outcome === 'busy') this.#setAside(batch);
+    });
+    this.#writes.add(write);
   }
 
   #gather(): Promise<void> {
@@ -217,6 +237,11 @@ export class SettlementWriter {
     const ms = fullJitterMs({ failures, ...PAUSE, random: this.#random() });
     await pause(ms, undefined, { signal }).catch(() => undefined);
   }
+}
+
+/** Batches that change webhooks are written one at a time, in order, because the last result counts. */
+function changesWebhook({ health, breaker, next }: Settlement): boolean {
+  return health !== null || breaker !== undefined || next.state === 'canceled';
 }
 
 function asideKey({ teamId, webhookId }: Settlement): string {
