@@ -53,20 +53,16 @@ export async function enqueue(
     trace?: string | null;
   },
 ): Promise<Enqueued> {
-  const { teamId, workflowId } = input;
   const [workflow, earlier, unfinished] = await Promise.all([
-    tx.locked?.workflow ??
-      tx.db.get<Pick<WorkflowRow, 'pausedAt' | 'archivedAt' | 'definition'>>`
-        select paused_at as "pausedAt", archived_at as "archivedAt", definition from workflow where team_id = ${teamId}
-          and id = ${workflowId} for update`,
+    tx.db.pick({ sqlite: readCallable, postgres: lockCallable })(tx, input),
     remembered(tx, input, 'jobs.enqueue'),
     unfinishedJobs(tx, input),
   ]);
-  if (workflow === undefined || workflow.archivedAt !== null) return { outcome: 'not_found' };
+  if (workflow === undefined) return { outcome: 'not_found' };
   if (earlier !== undefined) return { outcome: 'replayed', job: toJob(earlier.job) };
-  const { source, overlap, priority } = JSON.parse(workflow.definition) as Definition;
-  if (source.type === 'push') return { outcome: 'receives_push' };
-  if (workflow.pausedAt !== null) return { outcome: 'paused' };
+  const { sourceType, overlap, priority, pausedAt } = workflow;
+  if (sourceType === 'push') return { outcome: 'receives_push' };
+  if (pausedAt !== null) return { outcome: 'paused' };
 
   const slots = overlap === 'buffer' ? [0, 1] : [0];
   const slot = slots.find((candidate) => unfinished.every((job) => job.slot !== candidate));
@@ -78,6 +74,39 @@ export async function enqueue(
   await Promise.all([insertJob(tx, job), remember(tx, input, 'jobs.enqueue', job.id)]);
   tx.touched.jobs = true;
   return { outcome: 'queued', job: toJob(job) };
+}
+
+/** What decides whether a job of a workflow can be queued. */
+interface Callable extends Pick<Definition, 'overlap' | 'priority'> {
+  sourceType: Definition['source']['type'];
+  pausedAt: number | null;
+}
+
+/**
+ * Returns undefined if there is no such workflow, or if it is archived. SQLite reads only the index, not the long rows
+ * of workflows.
+ */
+function readCallable({ db }: Tx, { teamId, workflowId }: WorkflowRef): Promise<Callable | undefined> {
+  return db.get<Callable>`
+    select paused_at as "pausedAt", definition ->> '$.source.type' as "sourceType",
+      definition ->> '$.overlap' as overlap, definition ->> '$.priority' as priority
+    from workflow /* use workflow_listed */
+    where team_id = ${teamId} and id = ${workflowId} and archived_at is null`;
+}
+
+/** Like `readCallable`, but also locks the workflow. */
+async function lockCallable(
+  { db, locked }: Tx,
+  { teamId, workflowId }: WorkflowRef,
+): Promise<Callable | undefined> {
+  const row =
+    locked?.workflow ??
+    (await db.get<Pick<WorkflowRow, 'pausedAt' | 'archivedAt' | 'definition'>>`
+      select paused_at as "pausedAt", archived_at as "archivedAt", definition from workflow where team_id = ${teamId}
+        and id = ${workflowId} for update`);
+  if (row === undefined || row.archivedAt !== null) return undefined;
+  const { source, overlap, priority } = JSON.parse(row.definition) as Definition;
+  return { sourceType: source.type, overlap, priority, pausedAt: row.pausedAt };
 }
 
 /** Returns the workflow's unfinished jobs, ordered by slot. Each slot has at most one. */

@@ -13,7 +13,7 @@ test('deletes the rows of a team by ranges of their keys', async (t) => {
   db.exec(`
     insert into team (id, slug, created_at) values ('t', 'deleted:t:t', 1);
     insert into workflow (team_id, id, number, definition, definition_hash, created_at, updated_at)
-    values ('t', 'one', 1, '', '', 1, 1), ('t', 'other', 2, '', '', 1, 1);
+    values ('t', 'one', 1, '{}', '', 1, 1), ('t', 'other', 2, '{}', '', 1, 1);
     insert into record (workflow, seq, added_in, id, body)
     select number, value, 1, value, '{}' from workflow cross join json_each('[1,2,3,4,5]');
     insert into delivery (team_id, id, webhook_id, event_sequence, state, created_at)
