@@ -101,7 +101,7 @@ export class Database implements Sql {
     if (this.#runs instanceof pg.Pool) {
       return this.#reads
         ? readWith(this.#runs, { prepares: this.#prepares }, sql, storables)
-        : this.#runs.query(sql, storables);
+        : onConnection(this.#runs, (...on) => single(on, this.#prepares, sql, storables));
     }
     const result = send(this.#runs, this.#prepares, sql, storables);
     result.catch((error) => this.fail(error));
@@ -132,13 +132,7 @@ function readOnce(
   values?: Value[],
 ): Promise<pg.QueryResult> {
   return onConnection(pool, async (client, discard) => {
-    if (prepares && isSetUp(client)) {
-      return send(client, prepares, sql, values).catch((error) => {
-        // A connection whose response is late cannot be used again.
-        if (!(error instanceof pg.DatabaseError)) discard();
-        throw error;
-      });
-    }
+    if (prepares && isSetUp(client)) return single([client, discard], prepares, sql, values);
     const begun = send(client, false, begin(client, { isolation: 'read committed read only', prepares }));
     const result = send(client, prepares, sql, values);
     // After a failure this rolls back.
@@ -147,6 +141,20 @@ function readOnce(
     if (first.status === 'rejected' || last.status === 'rejected') discard();
     await begun;
     return result;
+  });
+}
+
+/** Runs a statement outside of a transaction. */
+function single(
+  [client, discard]: [client: pg.PoolClient, discard: () => void],
+  prepares: boolean,
+  sql: string,
+  values?: Value[],
+): Promise<pg.QueryResult> {
+  return send(client, prepares, sql, values).catch((error) => {
+    // A connection whose response is late cannot be used again.
+    if (!(error instanceof pg.DatabaseError)) discard();
+    throw error;
   });
 }
 

@@ -99,9 +99,8 @@ export class Notifications {
   }
 
   async #countOfKeys(): Promise<number> {
-    const row = await new Database(this.#options.pool).get<{ value: string }>(
-      `select value from instance where name = 'keys_changed'`,
-    );
+    const db = new Database(this.#options.pool, { reads: true, prepares: true });
+    const row = await db.get<{ value: string }>`select value from instance where name = ${'keys_changed'}`;
     return Number(row?.value ?? 0);
   }
 
@@ -137,8 +136,8 @@ export class Notifications {
       this.#pending = undefined;
       const paused = pause(SEND_EVERY_MS);
       // The transaction does not wait for the disk, because a hint need not survive a power failure.
-      await this.#options.pool
-        .query(`select set_config('synchronous_commit', 'off', true), pg_notify($1, $2)`, [CHANNEL, payload])
+      await new Database(this.#options.pool, { prepares: true })
+        .run(`select set_config('synchronous_commit', 'off', true), pg_notify($1, $2)`, CHANNEL, payload)
         .catch((err) => this.#options.log.debug({ err }, 'database.news_not_sent'));
       if (!this.#stopping.signal.aborted) await paused;
     }

@@ -31,7 +31,7 @@ const POSTGRES_OPERATIONS = {
     turns: read(turns, { prepares: true }),
     take: write(take, { prepares: true, lockMs: LOCK_MS }),
     survey: read(survey, { prepares: true }),
-    oldest: read(oldest),
+    oldest: read(oldest, { prepares: true }),
   },
   beating: { free: lease(renewFree), locked: write(renewLocked) },
   deliveries: { ...OPERATIONS.deliveries, load: LOAD },

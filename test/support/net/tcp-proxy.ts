@@ -12,6 +12,8 @@ export interface TcpProxy {
   stop(): void;
 }
 
+const READY = Buffer.from('Z\0\0\0\x05I', 'latin1');
+
 export async function startTcpProxy(socketPath: string): Promise<TcpProxy> {
   const sockets = new Set<Socket>();
   let stalled = false;
@@ -22,7 +24,10 @@ export async function startTcpProxy(socketPath: string): Promise<TcpProxy> {
       if (fatal.left === 0 || !chunk.includes(fatal.sent)) return;
       fatal.left -= 1;
       if (fatal.left > 0) return;
-      far.removeAllListeners('data').once('data', () => near.destroy());
+      // PostgreSQL has answered all that was sent when it reports that it is ready, outside of a transaction.
+      far.removeAllListeners('data').on('data', (answer: Buffer) => {
+        if (answer.subarray(-6).equals(READY)) near.destroy();
+      });
     });
     for (const [from, to] of [
       [near, far],
