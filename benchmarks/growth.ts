@@ -1,13 +1,22 @@
-/** Whether the service slows down with 10 and 100 times as many workflows, webhooks, old jobs and deliveries. */
-import { Database } from '../src/store/sqlite/database.ts';
+/**
+ * Whether the service slows down with 10 and 100 times as many workflows, webhooks, old jobs and deliveries, or with
+ * 100,000 idle teams. `growth-postgres.ts` is the same on PostgreSQL.
+ */
 import { multiply, type Past } from '../test/support/store/multiply.ts';
 import { type Benchmark, median } from './benchmark.ts';
 import { type Flowhook, startFlowhook } from './flowhook.ts';
 import { hammer } from './load.ts';
+import { DURABILITY, startDurablePostgres } from './postgres.ts';
 import { type Sink, startSink } from './sink.ts';
+import { openTables } from './tables.ts';
 
 const PAST: Past = { workflows: 100, webhooks: 100, jobs: 1_000, deliveries: 5_000 };
-const TIMES = [1, 10, 100];
+const SIZES: { name: string; times: number; teams?: number }[] = [
+  { name: '1 ×', times: 1 },
+  { name: '10 ×', times: 10 },
+  { name: '100 ×', times: 100 },
+  { name: '100,000 idle teams', times: 1, teams: 100_000 },
+];
 /** Connections that queue and cancel jobs in a round. */
 const CONNECTIONS = 16;
 const FOR_MS = 1_500;
@@ -30,11 +39,13 @@ export default async function* () {
 `,
 };
 
-const benchmark: Benchmark = {
+/** The benchmark on one of the databases. */
+export const growth = (database: 'SQLite' | 'PostgreSQL'): Benchmark => ({
   about:
-    `SQLite with ${PAST.workflows} workflows and webhooks, ${PAST.jobs.toLocaleString('en')} finished jobs ` +
+    `${database === 'SQLite' ? 'SQLite' : `PostgreSQL (${DURABILITY})`} with ${PAST.workflows} workflows and webhooks, ${PAST.jobs.toLocaleString('en')} finished jobs ` +
     `with their events, and ${PAST.deliveries.toLocaleString('en')} deliveries with their attempts, all of ` +
-    'one team; then with 10 and 100 times as many. The measured jobs belong to the same workflows, and are ' +
+    'one team; then with 10 and 100 times as many, and with 100,000 other teams that do nothing, each with a ' +
+    'workflow and a webhook. The measured jobs belong to the same workflows, and are ' +
     'canceled after they were queued. "idle minute": processor time of a minute without requests.',
   units: {
     'queued and canceled': '/s',
@@ -58,21 +69,24 @@ const benchmark: Benchmark = {
   rounds: 3,
   async setUp() {
     const sink = await startSink();
+    const postgres = database === 'SQLite' ? undefined : await startDurablePostgres();
     const grown: Grown[] = [];
-    for (const times of TIMES) grown.push(await grow(times, sink));
+    for (const [at, size] of SIZES.entries())
+      grown.push(await grow(size, sink, await postgres?.makeDatabase(`growth_${at}`)));
     return {
-      contestants: grown.map((one) => ({ name: `${one.times} ×`, round: () => measure(one, sink) })),
+      contestants: grown.map((one) => ({ name: one.name, round: () => measure(one, sink) })),
       async tearDown() {
         sink.stop();
         for (const { flowhook } of grown) await flowhook.stop();
+        await postgres?.stop();
       },
     };
   },
-};
-export default benchmark;
+});
+export default growth('SQLite');
 
 interface Grown {
-  times: number;
+  name: string;
   past: Past;
   flowhook: Flowhook;
   teamId: string;
@@ -82,13 +96,18 @@ interface Grown {
 }
 
 /** Starts a service, lets it create the first rows, and copies these. */
-async function grow(times: number, sink: Sink): Promise<Grown> {
-  const flowhook = await startFlowhook(FILES, { FLOWHOOK_MAX_RUNNING_JOBS: '1' });
+async function grow(
+  { name, times, teams = 0 }: (typeof SIZES)[number],
+  sink: Sink,
+  database: string | undefined,
+): Promise<Grown> {
+  const flowhook = await startFlowhook(FILES, { FLOWHOOK_MAX_RUNNING_JOBS: '1' }, database);
   const past: Past = {
     workflows: PAST.workflows * times,
     webhooks: PAST.webhooks * times,
     jobs: PAST.jobs * times,
     deliveries: PAST.deliveries * times,
+    teams,
   };
   const subscribed = await post(flowhook, '/v1/integrations/webhooks/subscribe', {
     workflowId: 'model',
@@ -100,19 +119,20 @@ async function grow(times: number, sink: Sink): Promise<Grown> {
   await flowhook.runToItsEnd('model');
   await flowhook.runToItsEnd('thousand');
   await test(flowhook, webhookId);
-  const db = new Database(flowhook.databaseUrl.replace('sqlite:', ''), { synchronous: 'OFF' });
-  const settled = () =>
-    db.get<{ id: string }>(`select team_id as id from delivery where state = 'delivered'`);
-  while (settled() === undefined) await new Promise((later) => setTimeout(later, 20));
-  const teamId = settled()?.id as string;
+  const tables = await openTables(flowhook.databaseUrl);
+  const settled = async () =>
+    (await tables.rows(`select team_id as id from delivery where state = 'delivered'`, []))[0]?.id;
+  while ((await settled()) === undefined) await new Promise((later) => setTimeout(later, 20));
+  const teamId = (await settled()) as string;
   const rows = async (sql: string, values: (string | number)[]) => {
     // Lets the server write in between.
     await new Promise((later) => setImmediate(later));
-    return db.all<Record<string, unknown>>(sql, ...values);
+    return tables.rows(sql, values);
   };
   await multiply(rows, { past, model: { teamId, workflowId: 'model' } });
-  db.close();
-  return { times, past, flowhook, teamId, webhookId, holder: await hold(flowhook) };
+  await tables.settle();
+  await tables.close();
+  return { name, past, flowhook, teamId, webhookId, holder: await hold(flowhook) };
 }
 
 async function measure(grown: Grown, sink: Sink): Promise<Record<string, number>> {
@@ -196,20 +216,16 @@ async function deliver(grown: Grown, sink: Sink): Promise<Record<string, number>
     await arrived(sink, n);
   }
   const { latenciesMs } = await sink.take();
-  const db = new Database(flowhook.databaseUrl.replace('sqlite:', ''));
-  const id = `'dlv_' || substr(hex(randomblob(16)), 1, 26)`;
-  db.run(
-    `with recursive copies (n) as (select 1 union all select n + 1 from copies where n < ?)
+  const tables = await openTables(flowhook.databaseUrl);
+  const now = Date.now();
+  await tables.rows(
+    `with recursive copies (n) as (select 1 union all select n + 1 from copies where n < ${DRAINED})
      insert into delivery (team_id, id, webhook_id, event_sequence, state, next_at, created_at)
-     select ?, ${id}, ?, (select max(sequence) from event where team_id = ?) - n % 1000, 'waiting', ?, ? from copies`,
-    DRAINED,
-    teamId,
-    webhookId,
-    teamId,
-    Date.now(),
-    Date.now(),
+     select '${teamId}', 'dlv_' || ${now} || '_' || n, '${webhookId}',
+       (select max(sequence) from event where team_id = '${teamId}') - n % 1000, 'waiting', ${now}, ${now} from copies`,
+    [],
   );
-  db.close();
+  await tables.close();
   await arrived(sink, DRAINED);
   const { firstAt, lastAt } = await sink.take();
   return {

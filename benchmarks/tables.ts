@@ -1,6 +1,8 @@
 /** Direct access to the tables of the measured service, to prepare and verify a benchmark. */
 import { DatabaseSync } from 'node:sqlite';
 import pg from 'pg';
+import { types } from '../src/store/postgres/connections.ts';
+import { numbered } from '../test/support/store/multiply.ts';
 
 export interface Tables {
   /**
@@ -20,16 +22,20 @@ export interface Tables {
   queuedAt(ids: string): Promise<number[]>;
   /** The number of jobs. */
   jobs(): Promise<number>;
+  /** Runs a statement with `?` for its values, and returns its rows. */
+  rows(sql: string, values: (string | number)[]): Promise<Record<string, unknown>[]>;
+  /** Finishes the work caused by writes, so that it does not run during the measurement. */
+  settle(): Promise<void>;
   close(): Promise<void>;
 }
 
 export async function openTables(databaseUrl: string): Promise<Tables> {
-  const { all, numbered, settle, close } = databaseUrl.startsWith('sqlite:')
+  const { all, numbersWorkflows, settle, close } = databaseUrl.startsWith('sqlite:')
     ? onSqlite(databaseUrl.slice('sqlite:'.length))
     : await onPostgres(databaseUrl);
   return {
     async copyWorkflow({ like, ids, from, count, nextRunAt }) {
-      const [column, value] = numbered
+      const [column, value] = numbersWorkflows
         ? ['number,', '(select max(number) from workflow) + 1 + n,']
         : ['', ''];
       await all(
@@ -50,15 +56,16 @@ export async function openTables(databaseUrl: string): Promise<Tables> {
       const [row] = await all('select count(*) as jobs from job');
       return Number(row?.jobs);
     },
+    rows: all,
+    settle,
     close,
   };
 }
 
 interface Driver {
-  all(sql: string): Promise<Record<string, unknown>[]>;
+  all(sql: string, values?: (string | number)[]): Promise<Record<string, unknown>[]>;
   /** Whether workflows have a number in addition to their id. */
-  numbered: boolean;
-  /** Finishes the work caused by these writes, so that it does not run during the measurement. */
+  numbersWorkflows: boolean;
   settle(): Promise<void>;
   close(): Promise<void>;
 }
@@ -66,20 +73,20 @@ interface Driver {
 function onSqlite(path: string): Driver {
   const db = new DatabaseSync(path, { timeout: 10_000 });
   return {
-    all: async (sql) => db.prepare(sql).all(),
-    numbered: true,
+    all: async (sql, values = []) => db.prepare(sql).all(...values),
+    numbersWorkflows: true,
     settle: async () => db.exec('pragma wal_checkpoint(passive)'),
     close: async () => db.close(),
   };
 }
 
 async function onPostgres(connectionString: string): Promise<Driver> {
-  const client = new pg.Client({ connectionString });
+  const client = new pg.Client({ connectionString, types });
   await client.connect();
   return {
-    all: async (sql) => (await client.query(sql)).rows,
-    numbered: false,
-    settle: async () => void (await client.query('analyze workflow')),
+    all: async (sql, values = []) => (await client.query(numbered(sql), values)).rows,
+    numbersWorkflows: false,
+    settle: async () => void (await client.query('analyze')),
     close: () => client.end(),
   };
 }

@@ -24,7 +24,7 @@ export async function startTcpProxy(socketPath: string): Promise<TcpProxy> {
       if (fatal.left === 0 || !chunk.includes(fatal.sent)) return;
       fatal.left -= 1;
       if (fatal.left > 0) return;
-      // PostgreSQL has answered all that was sent when it reports that it is ready, outside of a transaction.
+      // PostgreSQL has responded to all that was sent when it reports that it is ready, outside of a transaction.
       far.removeAllListeners('data').on('data', (answer: Buffer) => {
         if (answer.subarray(-6).equals(READY)) near.destroy();
       });

@@ -10,6 +10,8 @@ export interface Past {
   jobs: number;
   /** Successful deliveries, each with one attempt. */
   deliveries: number;
+  /** Other teams that do nothing, each with a workflow and a webhook (default: none). */
+  teams?: number;
 }
 
 const DAY_MS = 24 * 3_600_000;
@@ -26,7 +28,7 @@ export async function multiply(
   { past, model }: { past: Past; model: { teamId: string; workflowId: string } },
 ): Promise<void> {
   const { teamId, workflowId } = model;
-  const { workflows, webhooks, jobs, deliveries } = past;
+  const { workflows, webhooks, jobs, deliveries, teams = 0 } = past;
   const madeAt = Date.now() - DAY_MS;
   const id = (prefix: string, n: string) =>
     `'${firstIdAt(prefix, madeAt).slice(0, -10)}' || cast(1000000000 + ${n} as text)`;
@@ -42,6 +44,7 @@ export async function multiply(
   )) as { sequence: number | string };
   const owner = (n: string) => `'past-' || cast(${n} % ${workflows} + 1 as text)`;
   const workflow = await one(`select * from workflow where ${ofTeam} and id = ?`, teamId, workflowId);
+  const webhook = await one(`select * from webhook where ${ofTeam} and workflow_id = ?`, teamId, workflowId);
   const copies: {
     table: string;
     model: Record<string, unknown>;
@@ -50,7 +53,7 @@ export async function multiply(
   }[] = [
     {
       table: 'workflow',
-      model: workflow,
+      model: { ...workflow },
       count: workflows,
       // Only SQLite numbers workflows.
       changed: { id: `'past-' || cast(n as text)`, ...('number' in workflow && { number: 'n + 1000000' }) },
@@ -63,7 +66,7 @@ export async function multiply(
     },
     {
       table: 'webhook',
-      model: await one(`select * from webhook where ${ofTeam} and workflow_id = ?`, teamId, workflowId),
+      model: { ...webhook },
       count: webhooks,
       changed: { id: id('wh', '(n - 1)'), workflow_id: owner('(n - 1)') },
     },
@@ -103,6 +106,19 @@ export async function multiply(
       count: deliveries,
       changed: { delivery_id: id('dlv', 'n') },
     },
+    {
+      table: 'team',
+      model: await one('select * from team where id = ?', teamId),
+      count: teams,
+      changed: { id: id('team', 'n'), slug: `'idle-' || cast(n as text)` },
+    },
+    {
+      table: 'workflow',
+      model: { ...workflow },
+      count: teams,
+      changed: { team_id: id('team', 'n'), ...('number' in workflow && { number: 'n + 2000000' }) },
+    },
+    { table: 'webhook', model: { ...webhook }, count: teams, changed: { team_id: id('team', 'n') } },
   ];
   for (const { table, model: row, count, changed } of copies) {
     // The copies are dated yesterday, like all of the history. Their usage counts as counted already, and is not
@@ -128,6 +144,15 @@ export async function multiply(
      on conflict (team_id) do update set sequence = excluded.sequence`,
     [teamId],
   );
+}
+
+/** Numbers the parameters of a statement, as PostgreSQL needs them. */
+export function numbered(sql: string): string {
+  let place = 0;
+  return sql.replaceAll('?', () => {
+    place += 1;
+    return `$${place}`;
+  });
 }
 
 /** PostgreSQL cannot infer the type of a `?` in a list of columns. */

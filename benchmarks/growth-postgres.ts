@@ -1,0 +1,4 @@
+/** The benchmark `growth` on PostgreSQL. */
+import { growth } from './growth.ts';
+
+export default growth('PostgreSQL');
