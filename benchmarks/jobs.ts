@@ -21,7 +21,7 @@ const SCHEDULES = 10_000;
 /** Fewer, because on PostgreSQL each needs its own commit. */
 const SCHEDULES_ON_POSTGRES = 1_000;
 /** Child processes at the same time: Flowhook's default. */
-const AT_ONCE = Math.max(2, availableParallelism());
+const AT_ONCE = Math.max(3, availableParallelism());
 /** From creating the workflows until they are due. */
 const AHEAD_MS = 3_000;
 /** More than a round has time for. */
