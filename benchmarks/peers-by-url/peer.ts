@@ -4,7 +4,7 @@ import type { RawRequest } from '../open-loop.ts';
 export interface PeerInput {
   /** The URL of its API, without a slash at the end. */
   url: string;
-  /** From the environment: `FLOWHOOK_BENCH_<NAME>_TOKEN`. */
+  /** From the environment, for example `FLOWHOOK_BENCH_SVIX_TOKEN`. */
   token: string;
   /** The URLs of the endpoints. Each receives messages of its own. */
   endpoints: readonly string[];
