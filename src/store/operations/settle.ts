@@ -201,7 +201,7 @@ async function settleTogether(tx: Tx, rows: readonly SettlementRow[]): Promise<v
     part.sort((a, b) => compare(a[1], b[1]));
     const column = (at: number) => part.map((row) => row[at] as string | number | null);
     const places = [0, 1, 2, 3, 4, 6, 7, 10, 11, 12, 13, 14, 15, 16];
-    return tx.db.run(SETTLE, ...places.map(column));
+    return Promise.all([tx.db.lock(LOCK, column(0), column(1)), tx.db.run(SETTLE, ...places.map(column))]);
   });
   await Promise.all(settled);
 }
@@ -219,8 +219,18 @@ function rounds(rows: readonly SettlementRow[]): SettlementRow[][] {
   return parts;
 }
 
-// Deliveries are found by an order that only the primary key has: the statement is planned once, perhaps while the table
-// is empty and each index seems as good as the others.
+// Deliveries are found by an order that only the primary key has: the statements are planned once, perhaps while the
+// table is empty and each index seems as good as the others.
+const PLACE = (locked: string) => `
+  cross join lateral (
+    select ctid as place from delivery
+    where (delivery.team_id, delivery.id) >= (given.team_id, given.delivery_id)
+      and (delivery.team_id, delivery.id) <= (given.team_id, given.delivery_id)
+    order by delivery.team_id, delivery.id limit 1 ${locked}
+  ) delivery`;
+// This is a separate statement, so that the next one sees everything that was committed before the rows were locked.
+const LOCK = `
+  select 1 from unnest($1::text[], $2::text[]) as given (team_id, delivery_id) ${PLACE('for no key update')}`;
 const SETTLE = `
   with given as materialized (
     select * from unnest(
@@ -230,12 +240,7 @@ const SETTLE = `
                 started_at, duration_ms, outcome, status, error, response, details)
   ),
   found as materialized (
-    select given.*, delivery.place from given cross join lateral (
-      select ctid as place from delivery
-      where (delivery.team_id, delivery.id) >= (given.team_id, given.delivery_id)
-        and (delivery.team_id, delivery.id) <= (given.team_id, given.delivery_id)
-      order by delivery.team_id, delivery.id limit 1 for no key update
-    ) delivery
+    select given.*, delivery.place from given ${PLACE('')}
   ),
   settled as (
     update delivery set

@@ -5,7 +5,7 @@ import { EMPTY_TABLES, makeDatabase } from '../../../test/support/postgres.ts';
 import { until } from '../../../test/support/until.ts';
 import { Problem } from '../../model/error.ts';
 import { silentLogger } from '../../observe/log.ts';
-import { subscribe } from '../conformance/sending.ts';
+import { oneDelivery, settlement, subscribe } from '../conformance/sending.ts';
 import { CLAIM, makeJob, makeWorkflow, PUBLIC_URL } from '../conformance/setup.ts';
 import { openStore } from '../open.ts';
 import type { ClaimedJob } from '../operations/attempts.ts';
@@ -35,6 +35,22 @@ function whileLocked(sql: string, values: Value[], perform: () => Promise<void>)
     await perform();
   });
 }
+
+test('a settlement counts even if its delivery was changed while it waited', async () => {
+  const { teamId, due } = await oneDelivery(store);
+  const settled = await inTransaction(pool, async (tx) => {
+    await tx.run('update delivery set class = 2 where team_id = $1 and id = $2', teamId, due.id);
+    const waits = store.deliveries.settle({ settlements: [settlement(due, 1, { state: 'delivered' })] });
+    await until('the settlement waits', () =>
+      watcher.get(`select 1 from pg_stat_activity where wait_event_type = 'Lock' and query ~ 'given'`),
+    );
+    return { waits };
+  });
+  await settled.waits;
+  const stored = await store.deliveries.get({ teamId, id: due.id });
+  assert.equal(stored?.state, 'delivered');
+  assert.equal(stored.attempts.length, 1);
+});
 
 test('a claim skips the jobs of a locked team only', async () => {
   const one = await makeWorkflow(store, { team: 'one' });
