@@ -108,6 +108,8 @@ export async function ingest(
  * succeeded.
  */
 export async function removeUnseen(store: Store, held: AttemptLease, seen: SeenSet): Promise<void> {
+  // Most runs deliver every record. Reading all rows would take a tenth of such a run.
+  if ((await store.records.currentTotal({ held })).total === seen.size) return;
   let afterSeq = 0;
   for (;;) {
     // The loop must yield, because reads of SQLite finish within one turn of the event loop, and there may be millions
@@ -157,6 +159,11 @@ const PAGE = 8_192;
  */
 export class SeenSet {
   readonly #pages = new Map<number, Uint8Array>();
+  #size = 0;
+
+  get size(): number {
+    return this.#size;
+  }
 
   add(number: number): void {
     const at = Math.floor(number / PAGE);
@@ -166,7 +173,10 @@ export class SeenSet {
       this.#pages.set(at, page);
     }
     const bit = number % PAGE;
-    page[bit >> 3] = (page[bit >> 3] ?? 0) | (1 << (bit & 7));
+    const before = page[bit >> 3] ?? 0;
+    if ((before & (1 << (bit & 7))) !== 0) return;
+    page[bit >> 3] = before | (1 << (bit & 7));
+    this.#size += 1;
   }
 
   has(number: number): boolean {

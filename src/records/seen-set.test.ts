@@ -18,6 +18,7 @@ test('contains exactly the numbers that were added', () => {
       const seen = new SeenSet();
       for (const number of added) seen.add(number);
       for (const number of [...added, ...asked]) assert.equal(seen.has(number), added.includes(number));
+      assert.equal(seen.size, new Set(added).size);
     }),
   );
 });

@@ -247,6 +247,7 @@ const heldOperations: Record<string, (store: Store, held: AttemptLease) => Promi
     store.records.stage({ held, writes: { inserts: insertsOf([['b', '{"id":"b"}']]), changes: [] } }),
   'records.compare': (store, held) => store.records.compare({ held, ids: ['a'] }),
   'records.currentSeqs': (store, held) => store.records.currentSeqs({ held, afterSeq: 0, rows: 10 }),
+  'records.currentTotal': (store, held) => store.records.currentTotal({ held }),
   'records.remove': (store, held) => store.records.remove({ held, seqs: [1] }),
   'records.publish': (store, held) => publish(store, held, { state: { late: true } }),
 };

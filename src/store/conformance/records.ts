@@ -166,6 +166,16 @@ export function testRecords(open: Open): void {
     assert.deepEqual((await after(4, 3)).seqs, []);
   });
 
+  it('counts current records, including those of this run', async ({ store }) => {
+    const at = await makeWorkflow(store);
+    await publishRun(store, at, { a: 'Ada', b: 'Bob', c: 'Cid' });
+    const held = await makeRunning(store, at);
+    await stageRecords(store, held, 'replace', people({ b: 'Bert', c: 'Cid', d: 'Dan', e: 'Eve' }));
+    assert.deepEqual(await store.records.currentTotal({ held }), { total: 5 });
+    await store.records.remove({ held, seqs: [1] });
+    assert.deepEqual(await store.records.currentTotal({ held }), { total: 4 });
+  });
+
   it('refuses a batch that is too large', async ({ store }) => {
     const held = await makeRunning(store, await makeWorkflow(store));
     const records = Array.from({ length: 501 }, (_, n) => ({ id: String(n), body: '{}' }));

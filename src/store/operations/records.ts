@@ -427,3 +427,17 @@ export async function currentSeqs(
   const lastSeq = found.length > 0 ? end : await beforeNext(view, { teamId, workflowId }, end);
   return { seqs: found.map(({ seq }) => seq), lastSeq, done: lastSeq >= nextSeq - 1 };
 }
+
+/** Returns how many current records there are, from the counters that publishing uses. */
+export async function currentTotal(view: View, { held }: { held: AttemptLease }): Promise<{ total: number }> {
+  const found = await view.db.get<{ total: number }>`
+    select coalesce(version.total, 0) + staged_added - staged_removed as total
+    from job
+    join workflow on workflow.team_id = job.team_id and workflow.id = job.workflow_id
+    left join version on version.team_id = workflow.team_id and version.workflow_id = workflow.id
+      and version.number = workflow.current_version
+    where job.team_id = ${held.teamId} and job.id = ${held.jobId} and job.attempt = ${held.attempt}
+      and job.state = 'running'`;
+  if (found === undefined) throw fenced(held);
+  return found;
+}

@@ -69,7 +69,7 @@ export const OPERATIONS = {
   schedules: { ...lookups(jobs, 'due', 'nextDueAt'), ...reads(jobs, 'ahead'), ...batches(jobs, 'fire') },
   records: {
     ...writes(staged, 'sweep', 'stage', 'remove'),
-    ...reads(records, 'compare', 'currentSeqs'),
+    ...reads(records, 'compare', 'currentSeqs', 'currentTotal'),
     publish: batched(publish, { isLong: true }),
     ...lookups(versions, 'version'),
     ...reads(versions, 'versions', 'prunable'),
