@@ -22,7 +22,7 @@ import type { Logger } from '../observe/log.ts';
 import { processMetrics, traceMetrics } from '../observe/process-metrics.ts';
 import { requireRunAs } from '../sources/process/environment.ts';
 import type { Clock } from '../std/clock.ts';
-import { collectOnceAtRest } from '../std/idle-gc.ts';
+import { collectAtRest } from '../std/idle-gc.ts';
 import { StopOrder } from '../std/stop-order.ts';
 import { VERSION } from '../std/version.ts';
 import { authoredBy } from '../store/audited.ts';
@@ -180,7 +180,7 @@ export async function startService(
 
     const eventLoop = kept(new EventLoopMonitor());
     eventLoop.start();
-    kept(collectOnceAtRest());
+    kept(collectAtRest());
     const startedAt = store.now();
     const listening = { host: config.host, port: config.port };
     let ready = false;
