@@ -28,13 +28,13 @@ test('if the launcher dies, its runs fail and their groups are killed, and the n
 });
 
 test('signals that a service manager sends to all processes end neither the launcher nor its runs', async (t) => {
-  const run = await start(t, { command: ['sh', '-c', 'cat'] });
-  const launcher = parentOf(run.process.pid);
+  const endless = await start(t, { command: ['sleep', '1000'] });
+  const launcher = parentOf(endless.process.pid);
   for (const signal of ['SIGHUP', 'SIGINT', 'SIGTERM'] as const) process.kill(launcher, signal);
-  const { lines, end } = await finish(run);
-  assert.deepEqual(lines, ['null']);
+  const { lines, end } = await finish(await start(t, { command: ['sh', '-c', 'echo "[$PPID]"'] }));
+  assert.deepEqual(lines, [`[${launcher}]`]);
   assert.equal(end.ok, true);
-  assert.ok(runs(launcher));
+  assert.ok(runs(endless.process.pid));
 });
 
 test('a script without an interpreter line runs in a shell, and a missing interpreter is named', async (t) => {

@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
-import { directoryOf, finish, parentOf, runs, start } from '../../../test/support/jobs/sources.ts';
+import { directoryOf, finish, runs, start } from '../../../test/support/jobs/sources.ts';
 import { until } from '../../../test/support/until.ts';
 
 const MODULE = `export default async function* (ctx) {
   const { FLOWHOOK_JOB, FLOWHOOK_WORKFLOW, TMPDIR } = process.env;
-  yield { pid: process.pid, cwd: process.cwd(), FLOWHOOK_JOB, FLOWHOOK_WORKFLOW, TMPDIR, before: globalThis.before };
+  yield { pid: process.pid, ppid: process.ppid, cwd: process.cwd(), FLOWHOOK_JOB, FLOWHOOK_WORKFLOW, TMPDIR, before: globalThis.before };
   globalThis.before = ctx.secret('TOKEN');
 }`;
 
@@ -17,10 +17,10 @@ function childrenOf(pid: number): number[] {
 
 async function runModule(t: TestContext, workflowsDirectory: string, jobId: string) {
   const run = await start(t, { workflowsDirectory, jobId, secrets: new Map([['TOKEN', jobId]]) });
-  const launcher = parentOf(run.process.pid);
   const { lines, end } = await finish(run);
   assert.equal(end.ok, true);
-  return { launcher, record: JSON.parse(lines[0] ?? '') as Record<string, unknown> };
+  const { ppid, ...record } = JSON.parse(lines[0] ?? '') as Record<string, unknown> & { ppid: number };
+  return { launcher: ppid, record };
 }
 
 /** Runs a module twice, and returns the pid of the process that was prepared for the third run. */
