@@ -1,6 +1,6 @@
 /**
- * The package as npm installs it, built from this repository: start, memory when idle and after a load, short commands, and
- * size.
+ * The package as npm installs it, built from this repository: start, memory and processor time when idle, memory after a load,
+ * short commands, and size.
  */
 import { execFile, fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -24,6 +24,7 @@ const CONNECTIONS = 64;
 const LOAD_MS = 3_000;
 /** The service releases the memory of its start after six idle seconds. */
 const REST_MS = 8_000;
+const IDLE_MS = 10_000;
 /** Fastify alone does not do that. */
 const SHORT_REST_MS = 1_000;
 /** Megabytes. */
@@ -36,14 +37,16 @@ const benchmark: Benchmark = {
     `${REST_MS / 1_000} s after the first response, "under load" at the end of ${LOAD_MS / 1_000} s of requests ` +
     `over ${CONNECTIONS} connections (the list of webhooks), "after the load" ${REST_MS / 1_000} s later. "of ` +
     'files": the part of the idle memory that consists of pages of files, mostly of Node itself, which processes ' +
-    'share. "whole run": from the start of a process to its end. "packages", "package" and "unpacked" are without ' +
-    'Node. The limit is a process that imports Fastify and has one route.',
+    `share. "processor time when idle": of all threads, in the ${IDLE_MS / 1_000} s before the load. "whole run": from ` +
+    'the start of a process to its end. "packages", "package" and "unpacked" are without Node. The limit is a ' +
+    'process that imports Fastify and has one route.',
   units: {
     'start to listening': 'ms',
     'start to ready': 'ms',
     'start, processor time': 'ms',
     'resident when idle': 'MB',
     'of files': 'MB',
+    'processor time when idle': 'ms/min',
     'under load': 'MB',
     'after the load': 'MB',
     'whole run': 'ms',
@@ -85,7 +88,7 @@ const benchmark: Benchmark = {
             const path = '/v1/integrations/webhooks/list';
             return {
               ...startFigures(starts),
-              ...(await memoryFigures({ pid, url, path, headers, restMs: REST_MS })),
+              ...(await memoryFigures({ pid, url, path, headers, restMs: REST_MS, idle: true })),
               ...ours,
             };
           },
@@ -165,10 +168,13 @@ async function memoryFigures(process: {
   path: string;
   headers: Record<string, string>;
   restMs: number;
+  /** Whether to measure the processor time when idle, too. */
+  idle?: boolean;
 }): Promise<Record<string, number>> {
   const { pid, url, path, headers, restMs } = process;
   await rest(restMs);
   const idle = await resident(pid);
+  const idleTime = process.idle === true ? { 'processor time when idle': await idleMsPerMinute(pid) } : {};
   await hammer({
     url,
     connections: CONNECTIONS,
@@ -180,9 +186,24 @@ async function memoryFigures(process: {
   return {
     'resident when idle': idle.all,
     'of files': idle.ofFiles,
+    ...idleTime,
     'under load': loaded.all,
     'after the load': (await resident(pid)).all,
   };
+}
+
+/** Processor time of all threads of an idle process, in milliseconds per minute. */
+async function idleMsPerMinute(pid: number): Promise<number> {
+  const before = await nanosecondsOf(pid);
+  await rest(IDLE_MS);
+  return (((await nanosecondsOf(pid)) - before) / 1e6) * (60_000 / IDLE_MS);
+}
+
+/** On Linux (`/proc/…/schedstat`): processor time of all threads. `/proc/…/stat` counts only hundredths of a second. */
+async function nanosecondsOf(pid: number): Promise<number> {
+  const threads = await readdir(`/proc/${pid}/task`);
+  const read = (thread: string) => readFile(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').catch(() => '0');
+  return (await Promise.all(threads.map(read))).reduce((sum, text) => sum + Number(text.split(' ')[0]), 0);
 }
 
 /** In MB, on Linux (proc(5), status). */

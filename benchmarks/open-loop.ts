@@ -94,6 +94,12 @@ export class OpenLoop {
     }
   }
 
+  /** Drops the due requests that wait for a connection. */
+  forget(): void {
+    this.#waiting = [];
+    this.#first = 0;
+  }
+
   /** Resolves when all requests have a response. */
   async drained(): Promise<void> {
     while (this.open > 0) await later();

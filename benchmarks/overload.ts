@@ -1,15 +1,17 @@
 /**
- * `npm run soak -- --overload [--minutes N]`: sends three times as many requests as the service can handle. First, 128
- * connections that each wait for their responses determine the capacity. Then up to 1,000 open connections send three times
- * that rate. Writes, reads of single objects and whole reads are mixed. Every few seconds the program prints the accepted and
+ * `npm run soak -- --overload [--minutes N]`: sends three times as many requests as the service can handle, for N minutes
+ * that alternate with N minutes of rest. First, 128 connections that each wait for their responses determine the capacity.
+ * Then up to 1,000 open connections send three times that rate, and at rest a hundredth of it. Writes, reads of single objects and whole reads are mixed. Every few seconds the program prints the accepted and
  * refused requests, the durations of accepted requests since they were sent (without the wait for a connection), and the
- * server's memory; at the end it compares with the start. Nothing here passes or fails.
+ * server's memory; at the end it compares with the start, and the last minutes with the first. Nothing here passes or fails.
  */
 import { startFlowhook } from './flowhook.ts';
 import { OpenLoop, type RawRequest, type TimedResponse } from './open-loop.ts';
 
 const CONNECTIONS = 128;
 const TIMES = 3;
+const AT_REST = 0.01;
+const MINUTE_MS = 60_000;
 /** Further requests wait for a connection: a limit of this program, not of the service. */
 const MAX_CONNECTIONS = 1_000;
 const FIND_MS = 5_000;
@@ -60,15 +62,30 @@ export async function soakOverload({ minutes }: { minutes: number }): Promise<vo
   await flowhook.resetPeak();
 
   const whole = new Window();
-  for (let at = 0; at < minutes * 60_000; at += WINDOW_MS) {
-    seen = new Window();
-    await loop.at(capacity * TIMES, WINDOW_MS);
-    const { nowMb } = await flowhook.memory();
-    const state = `memory ${nowMb.toFixed(0)} MB, ${loop.open} open, ${loop.broken} broken`;
-    console.log(`${String((at + WINDOW_MS) / 1_000).padStart(4)} s: ${seen.words()}; ${state}`);
-    whole.join(seen);
+  const rows: Record<'overload' | 'rest', string[]> = { overload: [], rest: [] };
+  for (let minute = 1; minute <= minutes; minute += 1) {
+    for (const [what, times] of [
+      ['overload', TIMES],
+      ['rest', AT_REST],
+    ] as const) {
+      const all = new Window();
+      for (let at = 0; at < MINUTE_MS; at += WINDOW_MS) {
+        seen = new Window();
+        await loop.at(capacity * times, WINDOW_MS);
+        const { nowMb } = await flowhook.memory();
+        const state = `memory ${nowMb.toFixed(0)} MB, ${loop.open} open, ${loop.broken} broken`;
+        console.log(`minute ${minute}, ${what}, ${(at + WINDOW_MS) / 1_000} s: ${seen.words()}; ${state}`);
+        all.join(seen);
+      }
+      loop.forget();
+      await loop.drained();
+      if (what === 'overload') whole.join(all);
+      rows[what].push(`${all.words()}; memory ${(await flowhook.memory()).nowMb.toFixed(0)} MB`);
+    }
   }
-  await loop.drained();
+  for (const [what, lines] of Object.entries(rows)) {
+    for (const [at, line] of lines.entries()) console.log(`${what}, minute ${at + 1}: ${line}`);
+  }
   const { peakMb } = await flowhook.memory();
   seen = new Window();
   const from = performance.now();
