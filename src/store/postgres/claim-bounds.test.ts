@@ -5,6 +5,7 @@ import { EMPTY_TABLES, makeDatabase } from '../../../test/support/postgres.ts';
 import { silentLogger } from '../../observe/log.ts';
 import { CLAIM, failAttempt, makeJob, makeRunning, makeWorkflow } from '../conformance/setup.ts';
 import { openStore } from '../open.ts';
+import { type Bounds, ClaimBounds } from './claim-bounds.ts';
 import { openPool } from './connections.ts';
 import { Database } from './database.ts';
 
@@ -79,4 +80,19 @@ test('a claim finds a job that is retried after a survey', async () => {
   await surveyed();
   await failAttempt(store, held, { follows: { state: 'retrying', runAt: nowMs } });
   assert.deepEqual(await claimed(), [held.jobId]);
+});
+
+test('a survey is taken after 60 claims, and after 60 s if claims are rare', async () => {
+  let elapsedMs = 0;
+  const surveys: number[] = [];
+  const survey = async (): Promise<Bounds> => {
+    surveys.push(elapsedMs);
+    return { waitingSince: elapsedMs, runningSince: elapsedMs, running: [] };
+  };
+  const bounds = new ClaimBounds(survey, () => elapsedMs);
+  for (; elapsedMs <= 120_000; elapsedMs += 5_000) await bounds.next(elapsedMs);
+  assert.deepEqual(surveys, [60_000, 120_000]);
+  assert.equal(bounds.waitingSince, 120_000);
+  for (let claim = 0; claim < 60; claim += 1) await bounds.next(elapsedMs);
+  assert.deepEqual(surveys, [60_000, 120_000, 125_000]);
 });

@@ -7,6 +7,7 @@
  * be added that is older than every open transaction. Between two surveys, the only waiting or running jobs that old
  * are the ones that the last survey found.
  */
+import type { Clock } from '../../std/clock.ts';
 import type { View } from '../transaction.ts';
 
 /**
@@ -14,8 +15,9 @@ import type { View } from '../transaction.ts';
  * the next survey.
  */
 const TRANSACTION_MS = 10_000;
-/** Claims between two surveys. */
+/** A survey follows after this many claims, or after this time if claims are rare. */
 const SURVEY_EVERY = 60;
+const SURVEY_EVERY_MS = 60_000;
 /**
  * Maximum number of long-running jobs to list. If there are more, none is listed, and every claim counts all running
  * jobs.
@@ -33,15 +35,21 @@ export interface Bounds {
 
 const NONE: Bounds = { waitingSince: -1, runningSince: -1, running: [] };
 
-/** The bounds of one process, renewed by a survey every 60 claims. */
+/** The bounds of one process, renewed by a survey every 60 claims, and at least every 60 s. */
 export class ClaimBounds {
   readonly #survey: (input: undefined) => Promise<Bounds>;
+  readonly #elapsed: Clock;
   #bounds = NONE;
+  /** Claims since the last survey. */
   #claims = 0;
+  #surveyedAtMs: number;
   #lastMs = 0;
 
-  constructor(survey: (input: undefined) => Promise<Bounds>) {
+  /** @param elapsed returns milliseconds of a monotonic clock */
+  constructor(survey: (input: undefined) => Promise<Bounds>, elapsed: Clock = () => performance.now()) {
     this.#survey = survey;
+    this.#elapsed = elapsed;
+    this.#surveyedAtMs = elapsed();
   }
 
   /** The bound of the last claim. */
@@ -51,11 +59,16 @@ export class ClaimBounds {
 
   /** The bounds for one claim. */
   async next(nowMs: number): Promise<Bounds> {
-    this.#claims += 1;
     // If the clock was set back, new jobs may be dated before the bounds, so the bounds are dropped.
     if (nowMs < this.#lastMs) this.#bounds = NONE;
     this.#lastMs = nowMs;
-    if (this.#claims % SURVEY_EVERY === 0) this.#bounds = await this.#survey(undefined);
+    this.#claims += 1;
+    const elapsedMs = this.#elapsed();
+    if (this.#claims >= SURVEY_EVERY || elapsedMs - this.#surveyedAtMs >= SURVEY_EVERY_MS) {
+      this.#claims = 0;
+      this.#surveyedAtMs = elapsedMs;
+      this.#bounds = await this.#survey(undefined);
+    }
     return this.#bounds;
   }
 }
