@@ -26,7 +26,7 @@ COPY --from=build /app /app
 RUN ln -s /app/bin/flowhook.js /usr/local/bin/flowhook \
  && install -d -o node -g node -m 0700 /data
 # Node's compile cache is in a directory that only this user can write to. Root (docker exec --user root) does not use it.
-# glibc returns freed memory to the system, instead of keeping it for each thread (50 MB less after a load).
+# glibc returns freed memory to the system, instead of keeping it for each thread.
 ENV NODE_ENV=production \
     MALLOC_ARENA_MAX=2 \
     MALLOC_MMAP_THRESHOLD_=131072 \
