@@ -1,12 +1,14 @@
 /**
  * A plugin of Rolldown that loads a module when it is first used instead of when the file that imports it is loaded. A
- * command then loads only the chunks and the modules of Node that it really uses.
+ * command then loads only the chunks and the modules of Node that it really uses. `loadAllCode` of `src/std/own-files.ts`
+ * loads the other chunks.
  *
  * `const node_fs = require("node:fs"); … node_fs.statSync(…)` becomes
  * `let node_fs$; const node_fs = () => node_fs$ ??= require("node:fs"); … (node_fs()).statSync(…)`.
  */
 import type { Plugin } from 'rolldown';
 import { parseAst } from 'rolldown/parseAst';
+import { UNLOADED } from '../src/std/own-files.ts';
 
 type Node = { type: string; start: number; end: number; [key: string]: unknown };
 
@@ -65,7 +67,9 @@ export function withLazyRequires(code: string): string {
   const loaders = [...modules].map(
     ([name, value]) => `let ${name}$; const ${name} = () => ${name}$ ??= ${value};\n`,
   );
-  return `${code.slice(0, first)}${loaders.join('')}${parts.join('')}${code.slice(at)}`;
+  const chunks = [...modules].filter(([, value]) => value.includes('require("./')).map(([name]) => name);
+  const list = chunks.length > 0 ? `(globalThis.${UNLOADED} ??= []).push(${chunks.join(', ')});\n` : '';
+  return `${code.slice(0, first)}${loaders.join('')}${list}${parts.join('')}${code.slice(at)}`;
 }
 
 /** Returns the only name that a statement declares or assigns, and its value as code; empty for other statements. */

@@ -144,7 +144,8 @@ const TABLE = {
       1,
       1_000,
       unset('the number of processors, but at least 3', '4'),
-      'Maximum number of jobs that run at the same time on this node. If there are several teams, the last slot is ' +
+      'Maximum number of jobs whose sources run at the same time on this node. As many again may publish their ' +
+        'records. If there are several teams, the last slot is ' +
         'reserved for a team that runs no job here.',
     ),
     maxRunningJobsPerTeam: whole(

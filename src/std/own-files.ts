@@ -8,6 +8,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { join, relative, resolve, sep } from 'node:path';
 import { getAsset, getAssetKeys, getRawAsset, isSea } from 'node:sea';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Worker, type WorkerOptions } from 'node:worker_threads';
 
@@ -50,6 +51,21 @@ export function startThread(name: Program, options: WorkerOptions): Worker {
 /** Returns the command that runs the program in a child process. */
 export function commandOf(name: Program): string[] {
   return [process.execPath, ...(isExecutable ? argumentsFor(name) : [programFile(name)])];
+}
+
+/** The name of the global list of functions that load the chunks of the bundle: see `toolchain/lazy-requires.ts`. */
+export const UNLOADED = 'flowhookUnloaded';
+
+/**
+ * Loads the code that the bundle has not loaded yet, in short steps. A server needs all of its code in memory, because an
+ * upgrade may replace its files before it is stopped.
+ */
+export async function loadAllCode(): Promise<void> {
+  const unloaded = (globalThis as { [UNLOADED]?: (() => unknown)[] })[UNLOADED] ?? [];
+  for (let load = unloaded.pop(); load !== undefined; load = unloaded.pop()) {
+    load();
+    await nextTurn();
+  }
 }
 
 const INSIDE: ReadonlySet<string> = new Set(isExecutable ? getAssetKeys() : []);

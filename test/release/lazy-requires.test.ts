@@ -1,6 +1,7 @@
 /** The bundle loads a module when it is first used. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { loadAllCode } from '../../src/std/own-files.ts';
 import { withLazyRequires } from '../../toolchain/lazy-requires.ts';
 
 /** Runs a chunk as Node does. Returns its exports, and a list of the modules that it has loaded so far. */
@@ -24,6 +25,18 @@ test('a module is loaded once, when it is first used', () => {
   assert.equal(exports.size?.(), 2);
   assert.equal(exports.size?.(), 2);
   assert.deepEqual(loaded, ['node:fs']);
+});
+
+test('a server can load all chunks before it uses them', async () => {
+  const { exports, loaded } = run(
+    '"use strict"; let require_a = require("./a.cjs"); exports.a = () => require_a.a;',
+    { './a.cjs': { a: 1 } },
+  );
+  assert.deepEqual(loaded, []);
+  await loadAllCode();
+  assert.deepEqual(loaded, ['./a.cjs']);
+  assert.equal(exports.a?.(), 1);
+  assert.deepEqual(loaded, ['./a.cjs']);
 });
 
 test('strict mode, classes, default imports and properties of the same name keep working', () => {
