@@ -82,6 +82,8 @@ export class DeliveryEngine {
   /** Lanes named by commits. */
   readonly #named = new Map<string, LaneName>();
   #followingHints: Promise<void> | undefined;
+  /** Whether the last check of all lanes found due deliveries. */
+  #foundDue = false;
   /**
    * Lanes that rest until a known time, because of a probe, `Retry-After`, a rate limit, or the next ordered delivery.
    */
@@ -222,7 +224,8 @@ export class DeliveryEngine {
 
   async #quietMs(): Promise<number> {
     const isAtWork = this.#tasks.size > 0 || this.#settlements.size > 0 || this.#ready.size > 0;
-    return isAtWork ? 0 : quietMs(this.#store, this.#store.deliveries.nextDueAt);
+    // Deliveries of lanes that rest stay due, and asking the store costs more than the check that found them.
+    return isAtWork || this.#foundDue ? 0 : quietMs(this.#store, this.#store.deliveries.nextDueAt);
   }
 
   #noteTouched({ deliveries, lanes }: Touched): void {
@@ -273,6 +276,7 @@ export class DeliveryEngine {
       this.#log.warn({ err: error }, 'delivery.look_failed');
       return;
     }
+    this.#foundDue = due.length > 0;
     const named = new Set(due.map((found) => found.webhookId));
     // The table too shows a lane with queued deliveries as due, unless the webhook was unsubscribed or paused after
     // they were loaded.
