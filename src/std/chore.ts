@@ -1,5 +1,6 @@
 /** Background work that runs at intervals and after a nudge, in steps that are too short to delay anything else. */
 import { setTimeout as pause } from 'node:timers/promises';
+import type { Clock } from './clock.ts';
 
 /** The duration of a step that `inSteps` aims for. */
 const STEP_MS = 10;
@@ -108,6 +109,7 @@ export class Poller {
   readonly #look: () => Promise<void>;
   readonly #quietMs: QuietMs;
   readonly #watch: Watch | undefined;
+  readonly #elapsed: Clock;
   #unwatch: (() => void) | undefined;
   #timer: NodeJS.Timeout | undefined;
   #looking: Promise<void> | undefined;
@@ -116,11 +118,13 @@ export class Poller {
   /** Whether the poller was nudged or woken since the last look began. */
   #stirred = false;
   #asleep = false;
+  #sleepEndsAtMs = 0;
   #restMs = 0;
 
   /**
    * @param input.look must not reject
    * @param input.quietMs default: the poller never sleeps. If this rejects, it does not sleep either
+   * @param input.elapsed a monotonic clock, in milliseconds
    */
   constructor(input: {
     everyMs: number;
@@ -128,12 +132,14 @@ export class Poller {
     look: () => Promise<void>;
     quietMs?: QuietMs | undefined;
     watch?: Watch | undefined;
+    elapsed?: Clock;
   }) {
     this.#everyMs = input.everyMs;
     this.#random = input.random;
     this.#look = input.look;
     this.#quietMs = input.quietMs ?? (async () => 0);
     this.#watch = input.watch;
+    this.#elapsed = input.elapsed ?? (() => performance.now());
   }
 
   start(): void {
@@ -162,10 +168,15 @@ export class Poller {
     if (this.#looking === undefined) this.#schedule(this.#restMs);
   }
 
-  /** Ends a sleep: the poller looks again every `everyMs`, until nothing happens between two looks. */
+  /**
+   * Ends a sleep: the poller looks again every `everyMs`, until nothing happens between two looks. The next look is not
+   * later than without this call.
+   */
   wake(): void {
     this.#stirred = true;
-    if (this.#asleep && this.#started) this.#schedule(this.#intervalMs());
+    if (!this.#asleep || !this.#started) return;
+    const leftMs = Math.max(0, this.#sleepEndsAtMs - this.#elapsed());
+    this.#schedule(Math.min(leftMs, this.#intervalMs()));
   }
 
   #intervalMs(): number {
@@ -190,17 +201,19 @@ export class Poller {
       if (this.#nudged) this.#schedule(this.#restMs);
       else if (this.#stirred || quietMs <= 0) this.#schedule(this.#intervalMs());
       else {
-        this.#schedule(Math.min(quietMs, MAX_SLEEP_MS));
+        const sleepMs = Math.min(quietMs, MAX_SLEEP_MS);
+        this.#schedule(sleepMs);
         this.#asleep = true;
+        this.#sleepEndsAtMs = this.#elapsed() + sleepMs;
       }
     });
   }
 
   /** Returns how long the poller may sleep. */
   async #lookOnce(wasStirred: boolean): Promise<number> {
-    const startMs = performance.now();
+    const startMs = this.#elapsed();
     await this.#look();
-    this.#restMs = Math.min(MAX_REST_MS, performance.now() - startMs);
+    this.#restMs = Math.min(MAX_REST_MS, this.#elapsed() - startMs);
     if (wasStirred || this.#stirred) return 0;
     return this.#quietMs().catch(() => 0);
   }

@@ -85,6 +85,7 @@ test('stop waits for the current look, and nudges do nothing afterwards', async 
 async function timed(t: TestContext, quietMs: () => Promise<number>) {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   let looks = 0;
+  let elapsedMs = 0;
   const poller = new Poller({
     everyMs: 1_000,
     random: () => 0.5,
@@ -92,6 +93,7 @@ async function timed(t: TestContext, quietMs: () => Promise<number>) {
       looks += 1;
     },
     quietMs,
+    elapsed: () => elapsedMs,
   });
   t.after(() => poller.stop());
   poller.start();
@@ -99,6 +101,7 @@ async function timed(t: TestContext, quietMs: () => Promise<number>) {
   const looksIn = async (ms: number) => {
     const before = looks;
     for (let passed = 0; passed < ms; passed += 100) {
+      elapsedMs += 100;
       t.mock.timers.tick(100);
       await nextTurn();
     }
@@ -143,6 +146,13 @@ test('a nudge ends a sleep immediately, and waking within the interval; then it 
   }
   assert.equal(await looksIn(1_000), 1);
   assert.equal(await looksIn(4_000), 0);
+});
+
+test('waking a poller does not postpone a look that is about to happen', async (t) => {
+  const { poller, looksIn } = await timed(t, async () => Number.POSITIVE_INFINITY);
+  assert.equal(await looksIn(4_800), 0);
+  poller.wake();
+  assert.equal(await looksIn(200), 1);
 });
 
 test('a change during a look or a question prevents the sleep', async (t) => {
