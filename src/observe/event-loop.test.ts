@@ -22,15 +22,20 @@ test('reports what blocked the event loop', async () => {
   assert.deepEqual(monitor.read(), { p50Ms: 0, p99Ms: 0, maxMs: 0 });
 });
 
-/** A monitor on a clock that the test moves. `busy` is the time that the event loop was busy before a tick. */
+/**
+ * A monitor on a clock that the test moves. `busy` is the time that the event loop was busy before a tick, in `turns`
+ * turns.
+ */
 function measured() {
   let nowMs = 0;
   let busyMs = 0;
-  const monitor = new EventLoopMonitor({ elapsed: () => nowMs, busyMs: () => busyMs });
+  let made = 0;
+  const monitor = new EventLoopMonitor({ elapsed: () => nowMs, busyMs: () => busyMs, turns: () => made });
   monitor.start();
-  const tick = ({ afterMs, busy }: { afterMs: number; busy: number }) => {
+  const tick = ({ afterMs, busy, turns = 1 }: { afterMs: number; busy: number; turns?: number }) => {
     nowMs += afterMs;
     busyMs += busy;
+    made += turns;
     return monitor.tick();
   };
   return { monitor, tick };
@@ -58,6 +63,15 @@ test('reports how long the event loop was busy at rest, and how late ticks are o
   assert.equal(Math.round(monitor.read().maxMs), 300);
   tick({ afterMs: 520, busy: 519 });
   assert.equal(Math.round(monitor.read().maxMs), 500);
+});
+
+test('at rest, does not report the sum of many short callbacks as one delay', (t) => {
+  const { monitor, tick } = measured();
+  t.after(() => monitor.stop());
+  assert.equal(tick({ afterMs: 252, busy: 100, turns: 100 }), 20);
+  assert.equal(Math.round(monitor.read().maxMs), 2);
+  tick({ afterMs: 22, busy: 20, turns: 20 });
+  assert.equal(Math.round(monitor.read().maxMs), 2);
 });
 
 test('counts the time at rest as time without delay', (t) => {
