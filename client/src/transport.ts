@@ -181,7 +181,7 @@ export class Transport {
     const message = `${this.#url} returned ${status} with ${type} instead of JSON. Check \`url\``;
     const refusal = { message, status, code: 'not_json', cause };
     // The service behind a proxy may be available again soon.
-    return status >= 502 && status <= 504 ? new Unavailable(refusal) : new FlowhookError(refusal);
+    return new (status >= 502 && status <= 504 ? Unavailable : FlowhookError)(refusal);
   }
 
   #init({ method = 'GET', headers = {}, json, body, idempotencyKey }: Call): RequestInit {
@@ -195,7 +195,7 @@ export class Transport {
       ...headers,
     };
     for (const [name, value] of Object.entries(given)) if (value !== undefined) all[name] = value;
-    const sent = json === undefined ? body : JSON.stringify(json);
+    const sent = body ?? JSON.stringify(json);
     return {
       method,
       headers: all,
@@ -273,8 +273,9 @@ function isPage({ headers }: Response): boolean {
 /** Undefined in browsers, which send their own. */
 function userAgent(own: string | undefined): string | undefined {
   const runtime = (globalThis as { navigator?: { userAgent?: string } }).navigator?.userAgent;
-  if (runtime?.startsWith('Mozilla/')) return undefined;
-  return `${own === undefined ? '' : `${own} `}flowhook-client/${VERSION}`;
+  return runtime?.startsWith('Mozilla/')
+    ? undefined
+    : `${own === undefined ? '' : `${own} `}flowhook-client/${VERSION}`;
 }
 
 /** Exponential backoff with full jitter, added to `retry-after`, so that many clients do not retry at the same time. */
