@@ -6,15 +6,16 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join, relative, resolve } from 'node:path';
 import { makeDirectory } from '../src/std/make-directory.ts';
 import { DIGESTS, digests } from '../test/support/store/frozen-schemas.ts';
 import { cut, notesOf, releasesIn, unreleasedIn } from './changelog.ts';
 import { billOf } from './sbom.ts';
 import { differences, PACKAGES, setVersion, versionOf } from './versions.ts';
 
+const REPOSITORY = join(import.meta.dirname, '..');
 /** Tests use a copy of the files. */
-const ROOT = process.env.RELEASE_ROOT ?? join(import.meta.dirname, '..');
+const ROOT = process.env.RELEASE_ROOT ?? REPOSITORY;
 const CHANGELOG = join(ROOT, 'CHANGELOG.md');
 const SUMS = 'SHA256SUMS';
 
@@ -112,7 +113,8 @@ function objections(tag: string, { version, changelog }: { version: string; chan
   if (tag !== `v${version}`) found.push(`The tag must be v${version}, found ${tag}`);
   if (unreleasedIn(changelog))
     found.push('CHANGELOG.md has changes under "Unreleased": move them into the section');
-  const frozen: Record<string, string> = JSON.parse(readFileSync(DIGESTS, 'utf8'));
+  const file = join(ROOT, relative(REPOSITORY, DIGESTS));
+  const frozen: Record<string, string> = JSON.parse(readFileSync(file, 'utf8'));
   for (const path of Object.keys(digests()).filter((one) => !(one in frozen))) {
     found.push(`${path} is not frozen: run \`node test/support/store/freeze-schema.ts\``);
   }

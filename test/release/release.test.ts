@@ -5,11 +5,12 @@ import { cpSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFi
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { promisify } from 'node:util';
 import { releasesIn, unreleasedIn } from '../../toolchain/changelog.ts';
 import { PACKAGES, PLACES, versionOf } from '../../toolchain/versions.ts';
+import { DIGESTS, digests } from '../support/store/frozen-schemas.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const version = versionOf(ROOT);
@@ -23,13 +24,20 @@ async function release(args: string[], { root = ROOT, env = {} } = {}): Promise<
   return stdout;
 }
 
-/** A copy of the files that name a version. */
+/** A copy of the files that name a version, in which all migrations are frozen. */
 function copy(t: TestContext): string {
   const root = mkdtempSync(join(tmpdir(), 'flowhook-release-test-'));
   t.after(() => rmSync(root, { recursive: true }));
   const files = globSync(['CHANGELOG.md', ...PLACES.map(([pattern]) => pattern)], { cwd: ROOT });
   for (const file of files) cpSync(join(ROOT, file), join(root, file));
+  freeze(root, digests());
   return root;
+}
+
+function freeze(root: string, migrations: Record<string, string>): void {
+  const file = join(root, relative(ROOT, DIGESTS));
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, JSON.stringify(migrations));
 }
 
 function edit(root: string, file: string, from: string | RegExp, to: string): void {
@@ -70,12 +78,15 @@ test('a tag that does not fit is refused with everything that is wrong', async (
   const root = copy(t);
   edit(root, 'client/package.json', `"version": "${version}"`, '"version": "0.0.9"');
   writeUnreleased(root, '- A change.');
+  const { 'sqlite/0001_initial.sql': _, ...frozen } = digests();
+  freeze(root, frozen);
   await assert.rejects(release(['check', 'v9.9.9'], { root }), ({ stderr }) => {
     assert.equal(
       stderr,
       `client/package.json names version 0.0.9, but package.json has ${version}\n` +
         `The tag must be v${version}, found v9.9.9\n` +
-        'CHANGELOG.md has changes under "Unreleased": move them into the section\n',
+        'CHANGELOG.md has changes under "Unreleased": move them into the section\n' +
+        'sqlite/0001_initial.sql is not frozen: run `node test/support/store/freeze-schema.ts`\n',
     );
     return true;
   });
