@@ -337,7 +337,7 @@ test('on PostgreSQL backups are rejected, and verify reads a restored database',
   await store.close();
   for (const args of [['create'], ['restore', 'any']]) {
     const { code, stderr } = await place.run('backup', ...args);
-    assert.deepEqual([code, /pg_dump.*docs\/operate\/backup\.md/.test(stderr)], [2, true]);
+    assert.deepEqual([code, /pg_dump.*docs\/guide\/operate\/backup\.html/.test(stderr)], [2, true]);
   }
   place.environment.FLOWHOOK_BACKUP_EVERY = '24h';
   const serve = await place.run('serve');

@@ -38,6 +38,8 @@ after(async () => {
 /** Uses every feature that writes rows, and stops the service. */
 async function fill() {
   const service = await startService({ directory, workflows });
+  // Creates the key.
+  await service.call('GET', '/.well-known/webhook-signing-keys');
   const subscribed = await service.call('POST', '/v1/integrations/webhooks/subscribe', {
     workflowId: 'people',
     webhookUrl: receiver.url,

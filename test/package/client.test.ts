@@ -274,6 +274,8 @@ async function start(t: TestContext, settings: Record<string, string> = {}) {
     await receiver.stop();
   });
   const flowhook = new Flowhook({ url: service.url, key: service.key });
+  // Deliveries have a `v1a` signature once somebody has read the public keys.
+  const [publicKey] = await flowhook.signingKeys();
   const { id } = await flowhook.webhooks.subscribeToAll({ url: receiver.url, events: ['webhook_test'] });
   const secret = await flowhook.webhooks.secret(id);
   await flowhook.webhooks.test(id);
@@ -284,7 +286,6 @@ async function start(t: TestContext, settings: Record<string, string> = {}) {
       name.startsWith('webhook-') ? [[name, String(value)]] : [],
     ),
   );
-  const [publicKey] = await flowhook.signingKeys();
   await flowhook.webhooks.unsubscribe(id);
   return {
     url: service.url,
