@@ -79,8 +79,8 @@ test('stop waits for the current look, and nudges do nothing afterwards', async 
 });
 
 /**
- * A poller on a clock that the test moves. It looks every second, without jitter, and `quietMs` returns how long nothing
- * will be due.
+ * A poller on a clock that the test moves. It looks every second, without jitter, and `quietMs` returns how long
+ * nothing will be due.
  */
 async function timed(t: TestContext, quietMs: () => Promise<number>) {
   t.mock.timers.enable({ apis: ['setTimeout'] });

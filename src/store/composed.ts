@@ -35,8 +35,9 @@ function inParts(parts: Calls['records']) {
   return {
     /**
      * Writes one batch (at most 500 records and 1 MiB) under the next version. Returns the `seq` of each record, new
-     * ones first, in order. The operation is idempotent, so that a call whose result was lost can be repeated. Rejects with an Error
-     * if a row differs from what `compare` returned. Takes several transactions if the rows to be replaced are long.
+     * ones first, in order. The operation is idempotent, so that a call whose result was lost can be repeated. Rejects
+     * with an Error if a row differs from what `compare` returned. Takes several transactions if the rows to be
+     * replaced are long.
      */
     async stage({
       held,

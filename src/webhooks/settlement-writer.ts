@@ -9,8 +9,8 @@ import type { Store } from '../store/store.ts';
 const MAX_BATCH = 256;
 /**
  * A transaction costs as much as 20 settlements: on SQLite, each settlement takes 27 µs in a batch of 16, 17 µs in a
- * batch of 64, and 14 µs in a batch of 256. If at least `STREAM` settlements arrived during the previous write, the
- * settler waits up to `GATHER_MS` until `WORTH_WRITING` settlements are waiting.
+ * batch of 64, and 14 µs in a batch of 256. If at least `STREAM` settlements arrived during the previous write, or while
+ * another batch is being written, the settler waits up to `GATHER_MS` until `WORTH_WRITING` settlements are waiting.
  */
 const STREAM = 8;
 const WORTH_WRITING = 64;

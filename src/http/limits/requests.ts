@@ -384,9 +384,8 @@ const no = () => false;
 const PER_TURN = 16;
 
 /**
- * Starts requests in turns of the event loop, fairly between teams. A turn ends when a request has to wait; requests that
- * started in earlier turns of the event loop count as well until then, so that a node that is not busy does nothing for
- * it.
+ * Starts requests in turns of the event loop, fairly between teams. Places are freed only when a request has to wait. A
+ * node that is not busy therefore does no work for this.
  */
 export class RequestTurns {
   readonly #places = new FairPlaces({ places: PER_TURN });

@@ -8,18 +8,14 @@ import type { TrustedProxies } from '../../net/host.ts';
 /** A request, and what trusted proxies report about its client. */
 export class Request {
   readonly raw: IncomingMessage;
-  #id: string | undefined;
+  /** The client's `x-request-id` if it is safe to log, otherwise a new id. */
+  readonly id: string;
   readonly #proxies: TrustedProxies | false;
 
   constructor(raw: IncomingMessage, proxies: TrustedProxies | false) {
     this.raw = raw;
+    this.id = idFrom(raw.headers['x-request-id']) ?? randomUUID();
     this.#proxies = proxies;
-  }
-
-  /** The client's `x-request-id` if it is safe to log, otherwise a new id. */
-  get id(): string {
-    this.#id ??= idFrom(this.headers['x-request-id']) ?? randomUUID();
-    return this.#id;
   }
 
   get headers(): IncomingHttpHeaders {

@@ -211,8 +211,8 @@ const FIRST_DUE_AT_OF_ONE = both(
 
 /**
  * SQL condition: `webhook` has a delivery that is due, or whose date is so far ahead that the clock must have been set
- * back. `$1` is the time. The condition uses scalar subqueries instead of `exists`, which PostgreSQL may turn into one scan of all
- * waiting deliveries.
+ * back. `$1` is the time. The condition uses scalar subqueries instead of `exists`, which PostgreSQL may turn into one
+ * scan of all waiting deliveries.
  *
  * @param seen a sequence number; new deliveries up to this number are no longer waiting
  * @param ahead whether to search for retries and replays that are dated too far ahead

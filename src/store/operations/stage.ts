@@ -6,10 +6,10 @@
  * what the run compared, the run ends with an error. Only one attempt writes at a time, so such a difference would be a
  * bug.
  *
- * New rows are inserted by one statement. SQLite changes rows one by one, PostgreSQL a batch per statement. PostgreSQL changes rows by `insert … on conflict
- * do update`, which finds each row by the primary key, whatever the planner expects of the table. An `update … from
- * unnest(…)` may scan all records of a workflow. If the row to change did not exist, the inserted row has an empty
- * body, which no record has.
+ * New rows are inserted by one statement. SQLite changes rows one by one, PostgreSQL a batch per statement. PostgreSQL
+ * changes rows by `insert … on conflict do update`, which finds each row by the primary key, regardless of what
+ * the planner expects of the table. An `update … from unnest(…)` may scan all records of a workflow. If the row to
+ * change did not exist, the inserted row has an empty body, which no record has.
  */
 
 import type { AttemptLease } from '../../model/job.ts';

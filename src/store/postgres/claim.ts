@@ -50,7 +50,7 @@ const AT_ONCE = 4;
 /** Maximum number of rounds in one claim. Another round follows if a team had fewer jobs to start than expected. */
 const MAX_ROUNDS = 3;
 
-/** In milliseconds: the maximum time to wait for a team's locks. Healthy transactions hold these locks only for a commit. */
+/** The maximum time to wait for a team's locks. Healthy transactions hold these locks only for a commit. */
 export const LOCK_MS = 500;
 
 /**
@@ -59,8 +59,8 @@ export const LOCK_MS = 500;
 const HUNG_MS = 2_000;
 
 /**
- * Makes `claim` and `nextDueAt` from their operations. If `claim` rejects, the table may already show jobs as running on this node: other
- * transactions of the same claim, or the failed transaction itself, may have been committed.
+ * Makes `claim` and `nextDueAt` from their operations. If `claim` rejects, the table may already show jobs as running
+ * on this node: other transactions of the same claim, or the failed transaction itself, may have been committed.
  */
 export function claiming(running: {
   turns(input: TurnsInput): Promise<string[]>;

@@ -43,7 +43,7 @@ export const WRITES: ReadonlyMap<string, (tx: Tx, input: never) => Promise<unkno
 );
 
 /** Maximum number of operations in a transaction. */
-export const MAX_BATCH = 512;
+export const MAX_CALLS = 512;
 
 /** One write operation. */
 export interface Call {

@@ -5,7 +5,7 @@
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import type { Quotas } from '../../model/quota.ts';
 import { loadAllCode } from '../../std/own-files.ts';
-import { type Batch, type BatchResult, MAX_BATCH, type PackedError, packError, runBatch } from './batch.ts';
+import { type Batch, type BatchResult, MAX_CALLS, type PackedError, packError, runBatch } from './batch.ts';
 import { Database } from './database.ts';
 import { canWrite } from './disk-trouble.ts';
 import { copyInSteps, type StepCopy } from './step-copy.ts';
@@ -137,7 +137,7 @@ function joined(messages: ToWriter[]): Batch {
   for (const message of messages) {
     if (!('batch' in message)) break;
     calls += message.batch.calls.length;
-    if (batches.length > 0 && calls > MAX_BATCH) break;
+    if (batches.length > 0 && calls > MAX_CALLS) break;
     batches.push(message.batch);
   }
   messages.splice(0, batches.length);

@@ -21,7 +21,7 @@ import type { Clock } from '../../std/clock.ts';
 import { startThread } from '../../std/own-files.ts';
 import { teamOf } from '../operation.ts';
 import { ANYTHING, type Touched } from '../transaction.ts';
-import { type BatchResult, type Call, type CallResult, MAX_BATCH, unpackError } from './batch.ts';
+import { type BatchResult, type Call, type CallResult, MAX_CALLS, unpackError } from './batch.ts';
 import type { DiskTrouble } from './disk-trouble.ts';
 import type { FromWriter, ToWriter, WriterData } from './writer-thread.ts';
 
@@ -62,7 +62,7 @@ export class Writer {
   readonly #open: () => Worker;
   readonly #options: WriterOptions;
   readonly #maxWaiting: number;
-  /** Operations that were sent to the thread, in order. No more are sent while there are `MAX_BATCH`. */
+  /** Operations that were sent to the thread, in order. No more are sent while there are `MAX_CALLS`. */
   readonly #inFlight: Waiting[] = [];
   #waiting: Waiting[] = [];
   #flushing = false;
@@ -150,7 +150,7 @@ export class Writer {
         this.start().catch(() => undefined);
         return;
       }
-      if (this.#flushing || this.#inFlight.length >= MAX_BATCH) return;
+      if (this.#flushing || this.#inFlight.length >= MAX_CALLS) return;
       this.#flushing = true;
       setImmediate(() => this.#flush());
     });
@@ -214,8 +214,8 @@ export class Writer {
 
   #flush(): void {
     this.#flushing = false;
-    while (this.#waiting.length > 0 && this.#inFlight.length < MAX_BATCH) {
-      const { batch, left } = nextBatch(this.#waiting, MAX_BATCH);
+    while (this.#waiting.length > 0 && this.#inFlight.length < MAX_CALLS) {
+      const { batch, left } = nextBatch(this.#waiting, MAX_CALLS);
       this.#waiting = left;
       try {
         this.#send({
