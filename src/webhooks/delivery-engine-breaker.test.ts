@@ -160,6 +160,46 @@ test('Retry-After makes the whole lane rest, and waiting deliveries use no attem
   assert.equal(receiver.arrived.length, first + 20);
 });
 
+test('the store is not asked when deliveries are due while some are due in a lane that rests', async (t) => {
+  const looked = Promise.withResolvers<void>();
+  const asked = Promise.withResolvers<void>();
+  let looks = 0;
+  let questions = 0;
+  const { lanes, subscribe, runs, advance } = await setUp(t, {
+    wrap: (real) => ({
+      ...real,
+      deliveries: {
+        ...real.deliveries,
+        lanes(holder) {
+          looks += 1;
+          if (looks === 4) looked.resolve();
+          return real.deliveries.lanes(holder);
+        },
+        nextDueAt() {
+          questions += 1;
+          asked.resolve();
+          return real.deliveries.nextDueAt();
+        },
+      },
+    }),
+  });
+  let status = 429;
+  const receiver = await endpoint(t, ({ response }) => {
+    response.writeHead(status, status === 429 ? { 'retry-after': '600' } : {}).end();
+  });
+  await subscribe(receiver.url);
+  await runs(20);
+  const one = lanes();
+  await one.tick();
+  one.start();
+  await looked.promise;
+  assert.equal(questions, 0);
+  status = 204;
+  advance(601_000);
+  await one.tick();
+  await asked.promise;
+});
+
 test('a webhook without success for five days is paused, and another one is notified why', async (t) => {
   const { store, teamId, lanes, subscribe, runs, states, advance } = await setUp(t);
   let isUp = false;
