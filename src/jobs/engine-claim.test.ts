@@ -1,6 +1,6 @@
 /** Claims whose response is lost, or in which one job has to wait: on a real store, with real child processes. */
 import assert from 'node:assert/strict';
-import { engineTest, QUICK } from '../../test/support/jobs/engine.ts';
+import { ENDLESS, engineTest, QUICK } from '../../test/support/jobs/engine.ts';
 import { Problem } from '../model/error.ts';
 
 engineTest('a claim whose response was lost is released, and uses up no retry', async (bench) => {
@@ -39,6 +39,27 @@ engineTest('stopping releases a claim whose response was lost', async ({ store, 
   assert.equal((await job(id)).state, 'running');
   await engine.stop();
   const { state, crashes, failures } = await job(id);
+  assert.deepEqual({ state, crashes, failures }, { state: 'retrying', crashes: 0, failures: 0 });
+});
+
+engineTest('stopping releases the jobs of a claim that is still running', async (bench) => {
+  const { store, another, queue, job, until } = bench;
+  const ids = [(await queue('quick', QUICK)).id, (await queue('endless', ENDLESS)).id] as const;
+  const gate = Promise.withResolvers<void>();
+  let claims = 0;
+  const claim: typeof store.jobs.claim = async (input) => {
+    const claimed = await store.jobs.claim(input);
+    if (++claims === 2) await gate.promise;
+    return claimed;
+  };
+  const engine = another({ capacity: 1, store: { ...store, jobs: { ...store.jobs, claim } } });
+  await engine.tick();
+  await until(ids[1], ({ state }) => state === 'running');
+  const stopped = engine.stop();
+  await new Promise(setImmediate);
+  gate.resolve();
+  await stopped;
+  const { state, crashes, failures } = await job(ids[1]);
   assert.deepEqual({ state, crashes, failures }, { state: 'retrying', crashes: 0, failures: 0 });
 });
 

@@ -111,6 +111,8 @@ export class Engine {
     this.#unwatch?.();
     this.#unwatch = undefined;
     await Promise.all([this.#claims.stop(), this.#reaps.stop()]);
+    // A claim of `#leavePlace` may still be running. Its jobs are released too.
+    await this.#claiming?.catch(() => {});
     const leases = [...this.#running.keys()];
     for (const lease of leases) lease.abort('release');
     await Promise.all(this.#running.values());

@@ -3,9 +3,11 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { directoryOf, finish, runs, start } from '../../../test/support/jobs/sources.ts';
+import { directoryOf, finish, parentOf, runs, start } from '../../../test/support/jobs/sources.ts';
 import { until } from '../../../test/support/until.ts';
 
 /** Three generations of processes that ignore SIGTERM. Prints their pids: `[leader, child, grandchild]`. */
@@ -55,9 +57,34 @@ test('processes that a command leaves in its group are killed at its end', async
 });
 
 test('a process that left the group does not delay the end', async (t) => {
-  const script = `setsid sleep 5 & echo '{"id":"1"}'`;
+  const script = `exec 3>&1; echo "[$(setsid sh -c 'echo $$; exec sleep 1000 >&3' &)]"`;
   const { lines, end } = await finish(await start(t, { command: ['sh', '-c', script] }));
-  assert.deepEqual(lines, ['{"id":"1"}']);
+  const [pid] = JSON.parse(lines[0] ?? '') as [number];
+  assert.ok(runs(pid));
+  process.kill(pid);
+  assert.equal(end.ok, true);
+});
+
+test('all records of a program that has ended arrive, however slow the launcher is', async (t) => {
+  const line = '{ printf "{\\"id\\":%d,\\"text\\":\\"%01000d\\"}\\n", i, 0 }';
+  const command = ['awk', `BEGIN { for (i = 1; i <= 345; i++) ${line} }`];
+  const run = await start(t, { command, jobId: 'job_slowlauncher' });
+  const launcher = parentOf(run.process.pid);
+  await until('the run is gone', async () => {
+    const names = await readdir(tmpdir());
+    return !names.some((name) => name.includes('job_slowlauncher'));
+  });
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  process.kill(launcher, 'SIGSTOP');
+  const finished = finish(run);
+  for (let turns = 0; turns < 20; turns++) {
+    await new Promise(setImmediate);
+    t.mock.timers.tick(2_000);
+  }
+  process.kill(launcher, 'SIGCONT');
+  t.mock.timers.reset();
+  const { lines, end } = await finished;
+  assert.equal(lines.length, 345);
   assert.equal(end.ok, true);
 });
 

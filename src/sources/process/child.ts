@@ -17,8 +17,8 @@ const KILL_GRACE_MS = 10_000;
 /** Maximum size of the result, which consists mainly of the state for the next run. */
 const MAX_RESULT_BYTES = 1 << 20;
 /**
- * How long to read a pipe after the process group is gone. Only a process that has left the group can still hold the
- * pipe open.
+ * How long to read the log and the result after the process group is gone. Only a process that has left the group can
+ * still hold these pipes open. The launcher closes the pipe of the records.
  */
 const DRAIN_MS = 1_000;
 

@@ -1,4 +1,4 @@
-/** The server's side of the launcher: starts it for the first run, and ends it when there was no run for a minute. */
+/** The server's side of the launcher: starts it for the first run, and ends it after a minute without runs. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { getCompileCacheDir } from 'node:module';
 import { dirname } from 'node:path';
@@ -197,7 +197,8 @@ class Connection {
       signalGroup(groupId, 'SIGKILL');
       await groupGone(groupId);
     }
-    if (directory !== undefined) await removeRunDirectory(directory);
+    // What cannot be removed stays, as after the end of any other run.
+    if (directory !== undefined) await removeRunDirectory(directory).catch(() => {});
   }
 }
 

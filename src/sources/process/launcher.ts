@@ -4,7 +4,7 @@
  *     server ──IPC──▶ launcher ──spawns──▶ a program that leads a process group ──▶ its own children (same group)
  *
  * Starting a process copies the page tables of its parent, which blocks a server of 160 MB for 6 ms and one of 370 MB for
- * 18 ms, and 1 ms in this process. The launcher also kills the groups of all runs when the server ends, however it
+ * 18 ms; in this process it takes 1 ms. The launcher also kills the groups of all runs when the server ends, however it
  * ends: foreign programs would ignore a disconnect message, and the kernel's parent-death signal does not reach
  * grandchildren. If the launcher dies, the server kills the groups. A program that starts its own session (`setsid`)
  * leaves the group and escapes.
@@ -34,6 +34,11 @@ import {
 /** A pipe is not read while the server has this many bytes of it to process, so a full pipe blocks the program. */
 const WINDOW_BYTES = 256 << 10;
 /**
+ * How long a pipe must be silent before it is closed after the process group is gone. Only a process that has left the
+ * group can still hold the pipe open.
+ */
+const SILENT_MS = 1_000;
+/**
  * The `oom_score_adj` of the launcher and of all runs. When the machine runs out of memory, the kernel should kill a
  * run rather than the server. With a higher value, the kernel would also kill runs that are not the cause.
  */
@@ -54,6 +59,8 @@ interface RelayedPipe {
   stream: Readable & Partial<Writable>;
   /** Bytes that were sent to the server, and that the server has not processed. */
   unprocessed: number;
+  /** Runs from the end of the process group, and again after each piece of data. */
+  silence?: NodeJS.Timeout;
 }
 
 const runs = new Map<number, Started>();
@@ -101,6 +108,7 @@ function receive(message: ToLauncher): void {
   else {
     pipe.unprocessed -= message.took;
     if (pipe.unprocessed < WINDOW_BYTES) pipe.stream.resume();
+    pipe.silence?.refresh();
   }
 }
 
@@ -231,6 +239,8 @@ function follow(
     tell({ run, exited: { code, signal } });
     void (async () => {
       const remains = !(await groupGone(pid));
+      const output = started.pipes.get('records');
+      if (output !== undefined) closeWhenSilent(output);
       const state =
         code === 0 && files && launch.files ? readStateLeft(files.state, launch.files.state) : undefined;
       const unremoved = await removed(directory, launch);
@@ -244,16 +254,31 @@ function relay(run: number, pipe: Pipe, stream: RelayedPipe['stream']): RelayedP
   const relayed: RelayedPipe = { stream, unprocessed: 0 };
   stream.on('data', (data: Buffer) => {
     relayed.unprocessed += data.length;
+    relayed.silence?.refresh();
     if (relayed.unprocessed >= WINDOW_BYTES) stream.pause();
     tell({ run, pipe, data });
   });
   // The exit of the child is reported instead.
   stream.on('error', () => {});
   stream.once('close', () => {
+    clearTimeout(relayed.silence);
     tell({ run, pipe, closed: true });
     forget(run);
   });
   return relayed;
+}
+
+/** Closes a pipe whose writers are gone once everything in it was read. */
+function closeWhenSilent(pipe: RelayedPipe): void {
+  if (pipe.stream.destroyed) return;
+  pipe.silence = setTimeout(() => {
+    const { unprocessed } = pipe;
+    // Data that has arrived while this process did not run is read before the callback.
+    setImmediate(() => {
+      if (pipe.stream.isPaused() || pipe.unprocessed !== unprocessed) pipe.silence?.refresh();
+      else pipe.stream.destroy();
+    });
+  }, SILENT_MS);
 }
 
 /** Returns why the TMPDIR of a run could not be removed. */

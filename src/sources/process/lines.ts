@@ -6,10 +6,6 @@ import { MalformedError, splitLines } from '../../std/lines.ts';
 const MAX_LINE_BYTES = 1 << 20;
 const MAX_BATCH_LINES = 500;
 const MAX_BATCH_BYTES = 1 << 20;
-/**
- * How long to wait for more output after the child has ended. By then, everything that the child wrote is in the pipe.
- */
-const IDLE_MS = 1_000;
 
 interface Lines {
   /** The lines, in batches of at most 500 lines or about 1 MiB. The batches can be read only once. */
@@ -40,12 +36,9 @@ export function readLines(stream: Readable, maxBytes: number): Lines {
   const queue = createQueue(maxBytes);
   const over = Promise.withResolvers<'all' | 'abandoned' | { mistake: string }>();
   const gone = Promise.withResolvers<void>();
-  let isGone = false;
   let isAbandoned = false;
-  let isIdle = false;
   let wake = (): void => {};
-  // The listeners must be added immediately. If `readable` has no listener, ChildProcess discards unread output when
-  // the process exits.
+  // The listeners must be added immediately, because an `error` without a listener would end this process.
   for (const event of ['readable', 'end', 'close', 'error']) stream.on(event, () => wake());
 
   async function* batches(): AsyncGenerator<string[]> {
@@ -65,7 +58,7 @@ export function readLines(stream: Readable, maxBytes: number): Lines {
       // writing leaves half a record, and the error would then be about this record instead of the kill.
       await gone.promise;
       if (isAbandoned) return;
-      if (!stream.readableEnded && !isIdle) throw new OutputMistake('The output was cut off');
+      if (!stream.readableEnded) throw new OutputMistake('The output was cut off');
       queue.finish();
       while (!queue.isEmpty()) yield queue.take();
       over.resolve('all');
@@ -84,18 +77,7 @@ export function readLines(stream: Readable, maxBytes: number): Lines {
   async function change(): Promise<void> {
     const news = Promise.withResolvers<void>();
     wake = news.resolve;
-    const idle = isGone ? setTimeout(giveUp, IDLE_MS) : undefined;
     await news.promise;
-    clearTimeout(idle);
-  }
-
-  /**
-   * Ends the reading. All output of the child itself has been read, but a process that has left its group still holds
-   * the pipe open.
-   */
-  function giveUp(): void {
-    isIdle = true;
-    stream.destroy();
   }
 
   function abandon(): void {
@@ -108,11 +90,7 @@ export function readLines(stream: Readable, maxBytes: number): Lines {
   return {
     batches: batches(),
     over: over.promise,
-    writersGone: () => {
-      isGone = true;
-      gone.resolve();
-      wake();
-    },
+    writersGone: gone.resolve,
     abandon,
     bytes: queue.total,
   };
