@@ -66,10 +66,11 @@ test('a process that left the group does not delay the end', async (t) => {
 });
 
 test('all records of a program that has ended arrive, however slow the launcher is', async (t) => {
+  const endless = await start(t, { command: ['sleep', '1000'] });
+  const launcher = parentOf(endless.process.pid);
   const line = '{ printf "{\\"id\\":%d,\\"text\\":\\"%01000d\\"}\\n", i, 0 }';
   const command = ['awk', `BEGIN { for (i = 1; i <= 345; i++) ${line} }`];
   const run = await start(t, { command, jobId: 'job_slowlauncher' });
-  const launcher = parentOf(run.process.pid);
   await until('the run is gone', async () => {
     const names = await readdir(tmpdir());
     return !names.some((name) => name.includes('job_slowlauncher'));
@@ -134,4 +135,5 @@ test('when the server is killed, all processes of its runs end', async (t) => {
   server.kill('SIGKILL');
   await exited;
   await until('the group is gone', () => !pids.some(runs));
+  await until('nothing is left of the run', async () => (await readdir(directory)).length === 1);
 });

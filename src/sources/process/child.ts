@@ -70,13 +70,14 @@ export interface ChildEnd {
 }
 
 /**
- * Throws an error that explains why the temporary directory is unusable, for example because it is full or read-only.
+ * Throws an error that explains why the temporary directory is unusable, for example because it is full or missing.
  * Throws any other error unchanged.
  */
 function refused(cause: unknown): never {
   const { code, path } = cause as NodeJS.ErrnoException;
   const isElsewhere = path !== undefined && !path.startsWith(tmpdir());
   const why = {
+    ENOENT: 'does not exist. Create it',
     ENOSPC: 'is full. Free space (or inodes) there',
     EDQUOT: 'is full because of a quota. Free space there',
     EROFS: 'is read-only. Make it writable',

@@ -48,6 +48,18 @@ test('a script without an interpreter line runs in a shell, and a missing interp
   );
 });
 
+test('a temporary directory that does not exist is named', async (t) => {
+  const { TMPDIR = tmpdir() } = process.env;
+  t.after(() => {
+    process.env.TMPDIR = TMPDIR;
+  });
+  process.env.TMPDIR = '/no/such/directory';
+  await assert.rejects(
+    start(t, { command: ['true'], workflowsDirectory: '/' }),
+    /The temporary directory \/no\/such\/directory does not exist\. Create it/,
+  );
+});
+
 test('a process of a run has no children of Flowhook, and the launcher starts each in its own group', async (t) => {
   const one = await start(t, { command: ['sleep', '1000'] });
   const two = await start(t, { command: ['sleep', '1000'] });

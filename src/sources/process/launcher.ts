@@ -52,6 +52,8 @@ interface Started {
   pid: number;
   child: ChildProcess;
   hasExited: boolean;
+  directory: RunDirectory;
+  launch: Launch;
   pipes: Map<Pipe, RelayedPipe>;
 }
 
@@ -76,7 +78,12 @@ try {
 for (const name of ['SIGHUP', 'SIGINT', 'SIGTERM', 'SIGQUIT'] as const) process.on(name, () => {});
 process.on('message', receive);
 process.on('disconnect', () => {
-  for (const { pid, hasExited } of runs.values()) if (!hasExited) signalGroup(pid, 'SIGKILL');
+  for (const { pid, hasExited, directory, launch } of runs.values()) {
+    if (hasExited) continue;
+    signalGroup(pid, 'SIGKILL');
+    // The files may contain secrets. What else is in TMPDIR is removed by the next server that reclaims the job.
+    if (launch.owner === undefined) removeSmallDirectory(directory.path, filesOf(launch));
+  }
   prepared.end();
   process.exit(0);
 });
@@ -157,7 +164,10 @@ function startCommand(directory: RunDirectory, files: RunFiles | undefined, laun
 function startHarness(directory: RunDirectory, launch: Launch): ChildProcess {
   handOver(directory, launch.owner);
   const child = (launch.preparable ? prepared.take(launch) : undefined) ?? spawnHarness(launch);
-  child.stdin?.end(`${JSON.stringify(surroundings(directory, launch))}\n${launch.stdin}`);
+  const { environment } = surroundings(directory, launch);
+  // The shell that starts the program sets PWD to another directory.
+  const input = { directory: launch.directory, environment: { ...environment, PWD: launch.directory } };
+  child.stdin?.end(`${JSON.stringify(input satisfies Surroundings)}\n${launch.stdin}`);
   if (launch.preparable) prepared.another(launch);
   return child;
 }
@@ -214,7 +224,7 @@ function follow(
   { directory, files, launch }: { directory: RunDirectory; files: RunFiles | undefined; launch: Launch },
 ): void {
   const pid = child.pid as number;
-  const started: Started = { pid, child, hasExited: false, pipes: new Map() };
+  const started: Started = { pid, child, hasExited: false, directory, launch, pipes: new Map() };
   runs.set(run, started);
   const [, output, log, records, result, channel] = child.stdio as (RelayedPipe['stream'] | null)[];
   const streams = { records: launch.harness ? records : output, log, result, channel };
@@ -238,7 +248,7 @@ function follow(
     unwatch();
     tell({ run, exited: { code, signal } });
     void (async () => {
-      const remains = !(await groupGone(pid));
+      const remains = !(await groupGone(pid).catch(() => false));
       const output = started.pipes.get('records');
       if (output !== undefined) closeWhenSilent(output);
       const state =
@@ -282,13 +292,21 @@ function closeWhenSilent(pipe: RelayedPipe): void {
 }
 
 /** Returns why the TMPDIR of a run could not be removed. */
-async function removed({ path }: RunDirectory, { files, owner }: Launch): Promise<string | undefined> {
-  const names = files === undefined ? [] : [STDIN, 'state.json', ...(files.config ? ['config.json'] : [])];
-  if (owner === undefined && removeSmallDirectory(path, names)) return undefined;
+async function removed({ path }: RunDirectory, launch: Launch): Promise<string | undefined> {
+  if (launch.owner === undefined && removeSmallDirectory(path, filesOf(launch))) return undefined;
   return removeRunDirectory(path).then(
     () => undefined,
     (error: Error) => error.message,
   );
+}
+
+/** Returns the names of the files that were written to the TMPDIR of a run. */
+function filesOf({ harness, files }: Launch): string[] {
+  return [
+    ...(harness ? [] : [STDIN]),
+    ...(files ? ['state.json'] : []),
+    ...(files?.config ? ['config.json'] : []),
+  ];
 }
 
 /** Forgets a run that has exited and whose pipes are closed. */

@@ -37,9 +37,14 @@ test('a module and the programs that it starts get a clean environment', async (
   const module = `
     import { execSync } from 'node:child_process';
     const names = (text: string) => text.match(/^\\w+(?==)/gm);
-    export default () => [{ id: 'a', own: Object.keys(process.env), child: names(execSync('env', { encoding: 'utf8' })) }];`;
+    export default () => [{ id: 'a', own: Object.keys(process.env), isPwd: process.env.PWD === process.cwd(), child: names(execSync('env', { encoding: 'utf8' })) }];`;
   const { lines } = await finish(await startModule(t, module));
-  const { own, child } = JSON.parse(lines[0] ?? '') as { own: string[]; child: string[] };
+  const { own, child, isPwd } = JSON.parse(lines[0] ?? '') as {
+    own: string[];
+    child: string[];
+    isPwd: boolean;
+  };
+  assert.ok(isPwd);
   const known = /^(HOME|LANG|TZ|USER|PATH|LC_\w+|TMPDIR|PWD|OLDPWD|SHLVL|_|FLOWHOOK_(WORKFLOW|JOB|ATTEMPT))$/;
   assert.deepEqual(
     [...own, ...child].filter((name) => !known.test(name)),

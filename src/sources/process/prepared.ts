@@ -47,7 +47,13 @@ export class Prepared {
   another(launch: Launch): void {
     const kind = this.#kinds.get(kindOf(launch));
     if (!kind?.isExpected || kind.waiting !== undefined) return;
-    const child = this.#start(launch);
+    let child: ChildProcess;
+    try {
+      child = this.#start(launch);
+    } catch {
+      // This run has started, and the next one says why it cannot.
+      return;
+    }
     child.once('error', () => {});
     if (child.pid === undefined) return;
     kind.waiting = child;
