@@ -18,6 +18,8 @@ import { removeRunDirectory } from './run-files.ts';
 
 /** How long the launcher is kept without runs. It takes 55 MB (12 MB of its own), and 40 ms of processor time to start. */
 const IDLE_MS = 60_000;
+/** A launcher that has not responded after this time hangs, and is killed. Starting a process takes milliseconds. */
+const RESPONSE_MS = 30_000;
 /** Processed bytes are reported to the launcher in steps of this size. */
 const STEP_BYTES = 64 << 10;
 
@@ -75,6 +77,8 @@ interface Run {
   onExcess(bytes: number): void;
   /** The process group, until its leader has exited. */
   groupId?: number;
+  /** Runs until the launcher has started or refused the process. */
+  response: NodeJS.Timeout;
   /** The directory of the run, until it has been removed. */
   directory?: string;
 }
@@ -112,6 +116,7 @@ class Connection {
       gone: Promise.withResolvers(),
       pipes: new Map(names.map((name) => [name, pipeOf(name)])),
       onExcess,
+      response: setTimeout(() => this.#killSilent(run), RESPONSE_MS).unref(),
     };
     // Callers await these later. Until then, an error must not count as an unhandled rejection.
     for (const { promise } of [entry.exited, entry.gone]) promise.catch(() => {});
@@ -137,10 +142,12 @@ class Connection {
       entry.pipes.get(message.pipe)?.push(null);
       entry.pipes.delete(message.pipe);
     } else if ('started' in message) {
+      clearTimeout(entry.response);
       entry.groupId = message.started.pid;
       entry.directory = message.directory;
       entry.started.resolve(this.#launched(run, entry, message.started));
     } else if ('refused' in message) {
+      clearTimeout(entry.response);
       const { message: sentence, ...cause } = message.refused;
       entry.started.reject(Object.assign(new Error(sentence), cause));
       this.#forget(run);
@@ -165,6 +172,15 @@ class Connection {
     };
   }
 
+  #killSilent(run: number): void {
+    // A response that has arrived while this process did not run is read before the callback.
+    setImmediate(() => {
+      const entry = this.#runs.get(run);
+      if (entry !== undefined && entry.groupId === undefined && entry.directory === undefined)
+        this.#launcher.kill('SIGKILL');
+    });
+  }
+
   #forget(run: number): void {
     this.#runs.delete(run);
     if (this.#runs.size > 0) return;
@@ -185,6 +201,7 @@ class Connection {
     if (connection === this) connection = undefined;
     for (const [run, entry] of this.#runs) {
       this.#runs.delete(run);
+      clearTimeout(entry.response);
       void this.#kill(entry).finally(() => {
         for (const { reject } of [entry.started, entry.exited, entry.gone]) reject(new Error(sentence));
         for (const pipe of entry.pipes.values()) pipe.destroy();

@@ -27,6 +27,26 @@ test('if the launcher dies, its runs fail and their groups are killed, and the n
   assert.notDeepEqual(lines, [`[${launcher}]`]);
 });
 
+test('a launcher that does not respond is killed, and the next run starts another', async (t) => {
+  const run = await start(t, { command: ['sleep', '1000'] });
+  process.kill(parentOf(run.process.pid), 'SIGSTOP');
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const refused = assert.rejects(start(t, { command: ['true'] }), /The process that starts runs has ended/);
+  // Starting a run takes some turns of the event loop.
+  let isOver = false;
+  void refused.finally(() => {
+    isOver = true;
+  });
+  while (!isOver) {
+    await new Promise(setImmediate);
+    t.mock.timers.tick(1_000);
+  }
+  t.mock.timers.reset();
+  await refused;
+  assert.ok(!(await run.end).ok);
+  assert.equal((await finish(await start(t, { command: ['echo', '{}'] }))).end.ok, true);
+});
+
 test('signals that a service manager sends to all processes end neither the launcher nor its runs', async (t) => {
   const endless = await start(t, { command: ['sleep', '1000'] });
   const launcher = parentOf(endless.process.pid);
