@@ -6,16 +6,16 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { planWrites } from '../../src/model/planned-writes.ts';
 import { silentLogger } from '../../src/observe/log.ts';
-import { HOLDER, MANY, OK, settlement, subscribe } from '../../src/store/conformance/sending.ts';
-import { CLAIM, heldOf, makeWorkflow, people, publishRun } from '../../src/store/conformance/setup.ts';
+import { HOLDER, MANY, OK, settlement } from '../../src/store/conformance/sending.ts';
+import { CLAIM, heldOf, people } from '../../src/store/conformance/setup.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { Store } from '../../src/store/store.ts';
 import { startCluster } from '../support/postgres.ts';
 import { RoundTrips } from '../support/store/count-round-trips.ts';
+import { HASH, makeModel } from '../support/store/counted-model.ts';
 import { multiply, numbered, type Past } from '../support/store/multiply.ts';
 
 const PAST: Past = { workflows: 1_000, webhooks: 1_000, jobs: 10_000, deliveries: 50_000 };
-const HASH = 'a'.repeat(64);
 const NODE = { nodeId: 'node-a', leaseMs: 15_000 };
 
 /**
@@ -70,7 +70,7 @@ test('hot paths cost at most the known numbers with a long history, even if they
   });
   await counter.start();
 
-  const model = await makeModel(store);
+  const { model } = await makeModel(store);
   await countAll(store, counter, model);
   const rows = (sql: string, values: (string | number)[]) => counter.rows(numbered(sql), values);
   await multiply(rows, { past: PAST, model });
@@ -87,23 +87,6 @@ test('hot paths cost at most the known numbers with a long history, even if they
   }
   assert.deepEqual(problems, []);
 });
-
-/** Makes the rows that `multiply` copies. */
-async function makeModel(store: Store): Promise<{ teamId: string; workflowId: string }> {
-  const model = await makeWorkflow(store, { id: 'model' });
-  const { teamId } = model;
-  await store.keys.create({
-    teamId,
-    name: 'key',
-    hash: HASH,
-    prefix: 'fh',
-    scopes: ['read'],
-    expiresAt: null,
-  });
-  await subscribe(store, model);
-  await publishRun(store, model, { '1': 'Ada' });
-  return model;
-}
 
 type Counted = Awaited<ReturnType<RoundTrips['count']>>;
 

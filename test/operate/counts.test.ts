@@ -9,8 +9,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { planWrites } from '../../src/model/planned-writes.ts';
 import { silentLogger } from '../../src/observe/log.ts';
-import { load, MANY, OK, settlement, subscribe } from '../../src/store/conformance/sending.ts';
-import { CLAIM, heldOf, makeWorkflow, people, publishRun } from '../../src/store/conformance/setup.ts';
+import { load, MANY, OK, settlement } from '../../src/store/conformance/sending.ts';
+import { CLAIM, heldOf, people } from '../../src/store/conformance/setup.ts';
 import { openStore } from '../../src/store/open.ts';
 import { abandoned, type ClaimedJob } from '../../src/store/operations/attempts.ts';
 import { history } from '../../src/store/operations/events.ts';
@@ -31,11 +31,11 @@ import { get as getWorkflow, list as listWorkflows } from '../../src/store/opera
 import { nextDueAt as nextJobDueAt } from '../../src/store/sqlite/claim.ts';
 import { dueLanes, lane, load as loadLane } from '../../src/store/sqlite/lanes.ts';
 import { Counter, type Work } from '../support/store/count-work.ts';
+import { HASH, makeModel } from '../support/store/counted-model.ts';
 import { multiply, type Past } from '../support/store/multiply.ts';
 
 const PAST: Past = { workflows: 10, webhooks: 10, jobs: 100, deliveries: 500 };
 const TIMES = 100;
-const HASH = 'a'.repeat(64);
 
 /**
  * Maximum cost of each operation: statements, pages read in the database with the long history, pages written. If you
@@ -267,18 +267,8 @@ async function makePast(path: string, past: Past): Promise<string> {
     log: silentLogger,
     synchronous: 'OFF',
   });
-  const model = await makeWorkflow(store, { id: 'model' });
+  const { model, webhookId } = await makeModel(store);
   const { teamId } = model;
-  await store.keys.create({
-    teamId,
-    name: 'key',
-    hash: HASH,
-    prefix: 'fh',
-    scopes: ['read'],
-    expiresAt: null,
-  });
-  const webhookId = await subscribe(store, model);
-  await publishRun(store, model, { '1': 'Ada' });
   const settlements = (await load(store, teamId, webhookId)).map((due) =>
     settlement(due, 1, { state: 'delivered' }, OK),
   );

@@ -14,8 +14,9 @@ export class Request {
 
   constructor(raw: IncomingMessage, proxies: TrustedProxies | false) {
     this.raw = raw;
-    this.id = idFrom(raw.headers['x-request-id']) ?? randomUUID();
     this.#proxies = proxies;
+    const sent = raw.headers['x-request-id'];
+    this.id = typeof sent === 'string' && /^[A-Za-z0-9._-]{1,128}$/.test(sent) ? sent : randomUUID();
   }
 
   get headers(): IncomingHttpHeaders {
@@ -60,10 +61,6 @@ export class Request {
     const isTrusted = this.#proxies && peer !== undefined && this.#proxies.trusts(peer, 0);
     return value && isTrusted ? String(value).split(',').at(-1)?.trim() : undefined;
   }
-}
-
-function idFrom(sent: string | readonly string[] | undefined): string | undefined {
-  return typeof sent === 'string' && /^[A-Za-z0-9._-]{1,128}$/.test(sent) ? sent : undefined;
 }
 
 /** Bodies that are sent unchanged. Anything else is sent as JSON. */
