@@ -81,16 +81,19 @@ export function figuresOf({ figures }: Pick<Result, 'figures'>): string[] {
 }
 
 /**
- * The ratio of a figure to the limit's figure of the same name: the median of the ratios of each round, because other
- * load on the machine affects both in a round. Undefined for the limit itself, and if the limit lacks the figure.
+ * The ratio of a figure to another contestant's figure of the same name: the median of the ratios of each round, because
+ * other load on the machine affects both in a round. Undefined for the other one itself, and if it lacks the figure.
+ *
+ * @param other default: the limit
  */
 export function ratio(
   result: Pick<Result, 'figures' | 'limit'>,
   contestant: string,
   figure: string,
+  other: string | undefined = result.limit,
 ): number | undefined {
-  if (result.limit === undefined || contestant === result.limit) return undefined;
-  const limits = result.figures[result.limit]?.[figure];
+  if (other === undefined || contestant === other) return undefined;
+  const limits = result.figures[other]?.[figure];
   const ours = result.figures[contestant]?.[figure];
   if (limits === undefined || ours === undefined || limits.length !== ours.length) return undefined;
   return median(ours.map((value, round) => value / (limits[round] ?? Number.NaN)));

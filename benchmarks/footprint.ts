@@ -11,8 +11,11 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { packService } from '../test/support/cli/installation.ts';
 import { type Benchmark, median } from './benchmark.ts';
-import { processorMsOf, startFlowhook } from './flowhook.ts';
-import { hammer } from './load.ts';
+import { subscribeAll } from './deliver-ours.ts';
+import { type Flowhook, processorMsOf, startFlowhook } from './flowhook.ts';
+import { hammer, type LoadRequest } from './load.ts';
+import { startDurablePostgres } from './postgres.ts';
+import { startSink } from './sink.ts';
 
 const run = promisify(execFile);
 const REPOSITORY = join(import.meta.dirname, '..');
@@ -24,22 +27,24 @@ const CONNECTIONS = 64;
 const LOAD_MS = 3_000;
 /** The service releases the memory of its start after six idle seconds. */
 const REST_MS = 8_000;
+const REST_AFTER_LOAD_MS = 30_000;
 const IDLE_MS = 10_000;
 /** Fastify alone does not do that. */
 const SHORT_REST_MS = 1_000;
 /** Megabytes. */
 const MB = 1_024 * 1_024;
+const WORKFLOWS = { 'default/people.yaml': 'source: { type: command, command: [echo, "{}"] }\n' };
 
 const benchmark: Benchmark = {
   about:
     'The package as npm installs it. From the start of the process to its first response (the workflow file is ' +
-    'unchanged and the compile cache warm). Memory is resident memory: "when idle" ' +
-    `${REST_MS / 1_000} s after the first response, "under load" at the end of ${LOAD_MS / 1_000} s of requests ` +
-    `over ${CONNECTIONS} connections (the list of webhooks), "after the load" ${REST_MS / 1_000} s later. "of ` +
-    'files": the part of the idle memory that consists of pages of files, mostly of Node itself, which processes ' +
-    `share. "processor time when idle": of all threads, in the ${IDLE_MS / 1_000} s before the load. "whole run": from ` +
-    'the start of a process to its end. "packages", "package" and "unpacked" are without Node. The limit is a ' +
-    'process that imports Fastify and has one route.',
+    `unchanged and the compile cache warm). Memory is resident memory: "when idle" ${REST_MS / 1_000} s after the ` +
+    `first response, "under load" at the end of ${LOAD_MS / 1_000} s of requests over ${CONNECTIONS} connections ` +
+    `(the list of webhooks) and as many seconds of test events, each sent to an endpoint, "after the load" ` +
+    `${REST_AFTER_LOAD_MS / 1_000} s later. "of files": the part of the idle memory that consists of pages of files, ` +
+    'mostly of Node itself, which processes share. "processor time when idle": of all threads, in the ' +
+    `${IDLE_MS / 1_000} s before the load. "whole run": from the start of a process to its end. "packages", "package" ` +
+    'and "unpacked" are without Node. The limit is a process that imports Fastify and has one route.',
   units: {
     'start to listening': 'ms',
     'start to ready': 'ms',
@@ -56,7 +61,7 @@ const benchmark: Benchmark = {
   },
   limit: 'Fastify alone',
   rounds: 2,
-  async setUp() {
+  async setUp({ full }) {
     const directory = await mkdtemp(join(tmpdir(), 'flowhook-footprint-'));
     const script = join(directory, 'alone.mjs');
     await writeFile(script, ALONE);
@@ -64,41 +69,43 @@ const benchmark: Benchmark = {
     await run('tar', ['-xzf', tarball], { cwd: directory });
     const program = join(directory, 'package/bin/flowhook.js');
     const compiled = { NODE_COMPILE_CACHE: join(directory, 'compiled') };
-    const flowhook = await startFlowhook(
-      { 'default/people.yaml': 'source: { type: command, command: [echo, "{}"] }\n' },
-      compiled,
-      undefined,
-      program,
-    );
-    const ours = { packages: 1, package: bytes.packed / MB, unpacked: bytes.unpacked / MB };
+    const sink = await startSink();
+    const start = async (database?: string) => {
+      const flowhook = await startFlowhook(WORKFLOWS, compiled, database, program);
+      const [webhookId] = await subscribeAll(flowhook, 1, () => `${sink.url}/good/0`);
+      return { flowhook, webhookId: webhookId as string };
+    };
+    const onSqlite = await start();
+    const { flowhook } = onSqlite;
+    const sizes = { packages: 1, package: bytes.packed / MB, unpacked: bytes.unpacked / MB };
     const theirs = await sizeWithDependencies('fastify');
     const command = (name: string, ...args: string[]) => ({
       name,
       round: () => commandFigures(args, { ...process.env, ...compiled }),
     });
+    const contestants = [
+      { name: 'Fastify alone', round: async () => ({ ...(await alone(script)), ...theirs }) },
+      { name: 'flowhook', round: async () => ({ ...(await ours(onSqlite)), ...sizes }) },
+    ];
+    const stops = [() => flowhook.stop(), async () => sink.stop()];
+    if (full) {
+      const postgres = await startDurablePostgres();
+      const onPostgres = await start(await postgres.makeDatabase('flowhook'));
+      stops.push(
+        () => onPostgres.flowhook.stop(),
+        () => postgres.stop(),
+      );
+      contestants.push({ name: 'flowhook, PostgreSQL', round: () => ours(onPostgres) });
+    }
     return {
       contestants: [
-        { name: 'Fastify alone', round: async () => ({ ...(await alone(script)), ...theirs }) },
-        {
-          name: 'flowhook',
-          async round() {
-            const starts: Awaited<ReturnType<typeof flowhook.restart>>[] = [];
-            for (let n = 0; n < STARTS; n += 1) starts.push(await flowhook.restart());
-            const { pid, url, headers } = flowhook;
-            const path = '/v1/integrations/webhooks/list';
-            return {
-              ...startFigures(starts),
-              ...(await memoryFigures({ pid, url, path, headers, restMs: REST_MS, idle: true })),
-              ...ours,
-            };
-          },
-        },
+        ...contestants,
         command('node -e 0', '-e', '0'),
         command('flowhook --version', program, '--version'),
         command('flowhook jobs list', program, 'jobs', 'list', '--database', flowhook.databaseUrl),
       ],
       async tearDown() {
-        await flowhook.stop();
+        for (const stop of stops) await stop();
         await rm(directory, { recursive: true });
       },
     };
@@ -127,11 +134,39 @@ async function alone(script: string): Promise<Record<string, number>> {
     const pid = child.pid as number;
     starts.push({ listeningMs, readyMs: performance.now() - from, processorMs: await processorMsOf(pid) });
     const figures =
-      n < STARTS ? {} : await memoryFigures({ pid, url, path: '/', headers: {}, restMs: SHORT_REST_MS });
+      n < STARTS
+        ? {}
+        : await memoryFigures({
+            pid,
+            url,
+            loads: [{ method: 'GET', path: '/', headers: {} }],
+            restMs: SHORT_REST_MS,
+            afterLoadMs: SHORT_REST_MS,
+          });
     child.kill();
     await once(child, 'exit');
     if (n === STARTS) return { ...startFigures(starts), ...figures };
   }
+}
+
+/** @param service.webhookId receives a test event in each call of the load */
+async function ours(service: { flowhook: Flowhook; webhookId: string }): Promise<Record<string, number>> {
+  const { flowhook, webhookId } = service;
+  const starts: Start[] = [];
+  for (let n = 0; n < STARTS; n += 1) starts.push(await flowhook.restart());
+  const { pid, url, headers } = flowhook;
+  const memory = await memoryFigures({
+    pid,
+    url,
+    loads: [
+      { method: 'GET', path: '/v1/integrations/webhooks/list', headers },
+      { method: 'POST', path: `/v1/integrations/webhooks/${webhookId}/test`, headers },
+    ],
+    restMs: REST_MS,
+    afterLoadMs: REST_AFTER_LOAD_MS,
+    idle: true,
+  });
+  return { ...startFigures(starts), ...memory };
 }
 
 /** Runs Node with these arguments several times, each after the other. */
@@ -165,24 +200,22 @@ function startFigures(starts: readonly Start[]): Record<string, number> {
 async function memoryFigures(process: {
   pid: number;
   url: string;
-  path: string;
-  headers: Record<string, string>;
+  /** Requests that are repeated, each for `LOAD_MS`. */
+  loads: readonly LoadRequest[];
   restMs: number;
+  afterLoadMs: number;
   /** Whether to measure the processor time when idle, too. */
   idle?: boolean;
 }): Promise<Record<string, number>> {
-  const { pid, url, path, headers, restMs } = process;
+  const { pid, url, loads, restMs, afterLoadMs } = process;
   await rest(restMs);
   const idle = await resident(pid);
   const idleTime = process.idle === true ? { 'processor time when idle': await idleMsPerMinute(pid) } : {};
-  await hammer({
-    url,
-    connections: CONNECTIONS,
-    forMs: LOAD_MS,
-    request: () => ({ method: 'GET', path, headers }),
-  });
+  for (const load of loads) {
+    await hammer({ url, connections: CONNECTIONS, forMs: LOAD_MS, request: () => load });
+  }
   const loaded = await resident(pid);
-  await rest(restMs);
+  await rest(afterLoadMs);
   return {
     'resident when idle': idle.all,
     'of files': idle.ofFiles,

@@ -38,6 +38,22 @@ export const QUESTIONS: readonly Question[] = [
     plotted: ['1 client', '64 clients', '99 % of calls within, 64 clients'],
   },
   {
+    name: 'small-responses',
+    benchmark: 'small',
+    columns: [
+      ['team', 'team of the key'],
+      ['list', 'empty list'],
+      ['not modified', 'unchanged data (304)'],
+      ['team, CPU', 'processor time, team'],
+      ['not modified, CPU', 'processor time, 304'],
+    ],
+    rows: [
+      ['Fastify from memory', 'Fastify, from memory, checks no key'],
+      ['flowhook', 'Flowhook on SQLite'],
+    ],
+    plotted: ['team of the key', 'unchanged data (304)'],
+  },
+  {
     name: 'reading',
     benchmark: 'read',
     columns: [
@@ -209,14 +225,15 @@ export const QUESTIONS: readonly Question[] = [
     columns: [
       ['start to ready', 'start'],
       ['resident when idle', 'memory, idle'],
-      ['under load', 'memory, under load'],
+      ['after the load', 'memory, after a load'],
+      ['processor time when idle', 'processor time, idle'],
       ['unpacked', 'size, unpacked'],
-      ['packages', 'packages'],
     ],
     rows: [
       ['Fastify alone', 'Fastify with one route'],
       ['flowhook', 'Flowhook on SQLite'],
+      ['flowhook, PostgreSQL', POSTGRES],
     ],
-    plotted: ['start', 'memory, idle', 'memory, under load'],
+    plotted: ['start', 'memory, idle', 'memory, after a load'],
   },
 ];

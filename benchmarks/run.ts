@@ -36,6 +36,8 @@ if (givenRounds !== undefined && !(Number.isInteger(givenRounds) && givenRounds 
   refuse(`--rounds takes a whole number of at least 1, not ${values.rounds}`);
 
 const from = performance.now();
+// Before the first result is written, because results may be files of the repository.
+const commit = execFileSync('git', ['describe', '--always', '--dirty'], { encoding: 'utf8' }).trim();
 for (const name of positionals.length > 0 ? positionals : values.full ? FULL : USUAL) {
   const { default: benchmark } = (await import(`./${name}.ts`)) as { default: Benchmark };
   const rounds = givenRounds ?? benchmark.rounds ?? ROUNDS;
@@ -49,7 +51,7 @@ for (const name of positionals.length > 0 ? positionals : values.full ? FULL : U
     ...(limit === undefined ? {} : { limit }),
     machine: machine(),
     at: new Date().toISOString(),
-    commit: execFileSync('git', ['describe', '--always', '--dirty'], { encoding: 'utf8' }).trim(),
+    commit,
     rounds,
     full: values.full,
     seconds: Math.round((performance.now() - began) / 1_000),
