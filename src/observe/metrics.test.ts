@@ -15,7 +15,7 @@ test('counts, measures, and reads gauges at a scrape', async () => {
   metrics.gauge({ name: 'd_total', help: 'D.', grows: true, read: () => 7 });
   count({ by: 'x' });
   count({ by: 'x' }, 2);
-  observe(1.5);
+  observe()(1.5);
   const first = [
     'a_total{by="x"} 3',
     'b_seconds_bucket{le="1"} 0',

@@ -8,18 +8,7 @@
  *
  * Labels must have a limited number of values: no workflow, team, key, URL, or text chosen by users.
  */
-import { createRequire } from 'node:module';
-import type * as PromClient from 'prom-client';
-import type { Counter as CounterOf, Gauge as GaugeOf } from 'prom-client';
 import { within } from '../std/clock.ts';
-
-// Only the parts of prom-client that are used are imported. They take 4 ms at start; the whole package takes 45 ms.
-const require = createRequire(import.meta.url);
-
-const Registry = require('prom-client/lib/registry.js') as typeof PromClient.Registry;
-const Counter = require('prom-client/lib/counter.js') as typeof PromClient.Counter;
-const Gauge = require('prom-client/lib/gauge.js') as typeof PromClient.Gauge;
-const Histogram = require('prom-client/lib/histogram.js') as typeof PromClient.Histogram;
 
 type Labels = Readonly<Record<string, string | number>>;
 
@@ -32,6 +21,8 @@ interface Described {
 /** An entry in the list of metrics in docs/reference. */
 interface Listed extends Required<Described> {
   kind: 'counter' | 'gauge' | 'histogram';
+  /** The current values, one per line. */
+  lines(): string[];
 }
 
 /** One value of a metric that has labels. */
@@ -42,8 +33,8 @@ interface Sample {
 
 /** Increments a counter; default: by 1. */
 type Count = (labels?: Labels, by?: number) => void;
-/** Records a value in a histogram. */
-type Observe = (value: number, labels?: Labels) => void;
+/** Records a value in one series of a histogram. */
+export type Observe = (value: number) => void;
 /**
  * Returns the last value of a source; undefined before the first read, and after a read that failed or took too long.
  */
@@ -60,7 +51,6 @@ interface Source {
 }
 
 export class Metrics {
-  readonly #registry = new Registry();
   readonly #sources: Source[] = [];
   readonly #list: Listed[] = [];
 
@@ -70,27 +60,37 @@ export class Metrics {
   }
 
   /** The content type of `text`. */
-  get contentType(): string {
-    return this.#registry.contentType;
-  }
+  readonly contentType = 'text/plain; version=0.0.4; charset=utf-8';
 
   counter({ name, help, labels = [] }: Described): Count {
-    this.#list.push({ name, help, labels, kind: 'counter' });
-    const counter = new Counter({ name, help, labelNames: [...labels], registers: [this.#registry] });
-    return (values = {}, by = 1) => counter.inc(values, by);
+    const values = new Map<string, number>();
+    if (labels.length === 0) values.set('', 0);
+    const lines = () => [...values].map(([series, value]) => `${name}${series} ${value}`);
+    this.#list.push({ name, help, labels, kind: 'counter', lines });
+    return (of = {}, by = 1) => {
+      const series = inBraces(labelList(of));
+      values.set(series, (values.get(series) ?? 0) + by);
+    };
   }
 
-  /** @param options.buckets upper bounds, ascending */
-  histogram({ name, help, labels = [], buckets }: Described & { buckets: readonly number[] }): Observe {
-    this.#list.push({ name, help, labels, kind: 'histogram' });
-    const histogram = new Histogram({
-      name,
-      help,
-      labelNames: [...labels],
-      buckets: [...buckets],
-      registers: [this.#registry],
-    });
-    return (value, values = {}) => histogram.observe(values, value);
+  /**
+   * Returns a function that finds the series with the given labels. Keep the series where values are frequent.
+   *
+   * @param options.buckets upper bounds, ascending
+   */
+  histogram(options: Described & { buckets: readonly number[] }): (labels?: Labels) => Observe {
+    const { name, help, labels = [], buckets } = options;
+    const all = new Map<string, Distribution>();
+    const lines = () => [...all].flatMap(([series, one]) => one.lines(name, series));
+    this.#list.push({ name, help, labels, kind: 'histogram', lines });
+    const find = (of: Labels = {}) => {
+      const series = labelList(of);
+      const found = all.get(series) ?? new Distribution(buckets);
+      all.set(series, found);
+      return found.observe;
+    };
+    if (labels.length === 0) find();
+    return find;
   }
 
   /**
@@ -101,31 +101,12 @@ export class Metrics {
    */
   gauge(options: Described & { read: () => number | readonly Sample[] | undefined; grows?: boolean }): void {
     const { name, help, labels = [], read, grows = false } = options;
-    this.#list.push({ name, help, labels, kind: grows ? 'counter' : 'gauge' });
-    const described = { name, help, labelNames: [...labels], registers: [this.#registry] };
-    const show = (metric: GaugeOf | CounterOf) => {
-      const value = read();
-      metric.reset();
-      // A metric without labels has the value 0 after a reset, so it must also be removed.
-      if (value === undefined) metric.remove({});
-      else if (typeof value === 'number') metric.inc(value);
-      else for (const sample of value) metric.inc({ ...sample.labels }, sample.value);
+    const lines = () => {
+      const value = read() ?? [];
+      const samples = typeof value === 'number' ? [{ labels: {}, value }] : value;
+      return samples.map((one) => `${name}${inBraces(labelList(one.labels))} ${one.value}`);
     };
-    if (grows) {
-      new Counter({
-        ...described,
-        collect() {
-          show(this);
-        },
-      });
-    } else {
-      new Gauge({
-        ...described,
-        collect() {
-          show(this);
-        },
-      });
-    }
+    this.#list.push({ name, help, labels, kind: grows ? 'counter' : 'gauge', lines });
   }
 
   /**
@@ -168,6 +149,55 @@ export class Metrics {
   /** All metrics in the Prometheus text format 0.0.4. */
   async text(): Promise<string> {
     await Promise.all(this.#sources.map((source) => source.refresh()));
-    return this.#registry.metrics();
+    const parts = this.#list.map(({ name, help, kind, lines }) =>
+      [`# HELP ${name} ${help}`, `# TYPE ${name} ${kind}`, ...lines()].join('\n'),
+    );
+    return `${parts.join('\n\n')}\n`;
   }
+}
+
+/** The values of one series of a histogram. */
+class Distribution {
+  readonly #bounds: readonly number[];
+  /** How many values each bucket has. The last bucket has no bound. */
+  readonly #counts: number[];
+  #sum = 0;
+
+  constructor(bounds: readonly number[]) {
+    this.#bounds = bounds;
+    this.#counts = Array.from({ length: bounds.length + 1 }, () => 0);
+  }
+
+  readonly observe: Observe = (value) => {
+    let bucket = 0;
+    while (bucket < this.#bounds.length && value > (this.#bounds[bucket] as number)) bucket += 1;
+    this.#counts[bucket] = (this.#counts[bucket] as number) + 1;
+    this.#sum += value;
+  };
+
+  lines(name: string, series: string): string[] {
+    let count = 0;
+    const buckets = this.#counts.map((one, at) => {
+      count += one;
+      const le = `le="${this.#bounds[at] ?? '+Inf'}"`;
+      return `${name}_bucket${inBraces(series === '' ? le : `${le},${series}`)} ${count}`;
+    });
+    return [
+      ...buckets,
+      `${name}_sum${inBraces(series)} ${this.#sum}`,
+      `${name}_count${inBraces(series)} ${count}`,
+    ];
+  }
+}
+
+/** The labels of a series in the text format. Prometheus escapes quotes, backslashes and line breaks as JSON does. */
+function labelList(labels: Labels): string {
+  let list = '';
+  for (const name in labels)
+    list += `${list === '' ? '' : ','}${name}=${JSON.stringify(String(labels[name]))}`;
+  return list;
+}
+
+function inBraces(list: string): string {
+  return list === '' ? '' : `{${list}}`;
 }

@@ -6,7 +6,6 @@ import type { Tracing } from './tracing.ts';
 
 const FILES = { keepMs: 5_000, withinMs: 500 };
 
-/** prom-client's default metrics are not used, because they observe every garbage collection, which takes time. */
 export function processMetrics(metrics: Metrics, eventLoop: { read(): EventLoopDelay }): void {
   metrics.gauge({
     name: 'process_cpu_seconds_total',

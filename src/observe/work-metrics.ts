@@ -1,5 +1,5 @@
 /** The observer that counts and measures requests, job attempts and delivery attempts. */
-import type { Metrics } from './metrics.ts';
+import type { Metrics, Observe } from './metrics.ts';
 import type { DeliveryAttemptDone, JobAttemptDone, Observer, RequestDone } from './observer.ts';
 
 /**
@@ -53,12 +53,24 @@ function requestMetrics(metrics: Metrics) {
     name: 'flowhook_http_sent_bytes_total',
     help: 'Bytes sent to clients, including headers.',
   });
+  /** Found by a short key, because making the labels of each request takes longer. */
+  const known = new Map<string, Observe>();
+  const durationOf = ({ method: sent, route, status }: RequestDone): Observe => {
+    const method = METHODS.has(sent) ? sent : OTHER_METHOD;
+    const key = `${method} ${status} ${route}`;
+    const found = known.get(key);
+    if (found !== undefined) return found;
+    const labels = {
+      http_request_method: method,
+      http_route: route ?? '',
+      http_response_status_code: status,
+    };
+    const made = duration(labels);
+    known.set(key, made);
+    return made;
+  };
   return (done: RequestDone) => {
-    duration(done.durationMs / 1_000, {
-      http_request_method: METHODS.has(done.method) ? done.method : OTHER_METHOD,
-      http_route: done.route ?? '',
-      http_response_status_code: done.status,
-    });
+    durationOf(done)(done.durationMs / 1_000);
     if (done.aborted) aborted();
     if (done.errorCode !== null) refused({ code: done.errorCode });
     if (done.sentBytes > 0) sent({}, done.sentBytes);
@@ -95,8 +107,8 @@ function jobMetrics(metrics: Metrics, reasons: readonly string[]) {
   for (const reason of reasons) attempts({ outcome: 'failed', reason }, 0);
   return (done: JobAttemptDone) => {
     attempts({ outcome: done.outcome, reason: done.reason ?? '' });
-    duration(done.durationMs / 1_000, { outcome: done.outcome });
-    wait(Math.max(0, done.waitedMs) / 1_000);
+    duration({ outcome: done.outcome })(done.durationMs / 1_000);
+    wait()(Math.max(0, done.waitedMs) / 1_000);
     if (done.read !== null) read({}, done.read.emitted);
     if (done.published?.outcome !== 'published') return;
     const { added, changed, removed } = done.published.records;
@@ -133,10 +145,10 @@ function deliveryMetrics(metrics: Metrics, eventTypes: readonly string[]) {
   return (done: DeliveryAttemptDone) => {
     const { outcome, status, next } = done;
     attempts({ outcome, status_class: status === null ? '' : `${Math.floor(status / 100)}xx` });
-    duration(done.durationMs / 1_000, { outcome });
+    duration({ outcome })(done.durationMs / 1_000);
     if (next === 'waiting') return;
     ended({ state: next, event_type: types.has(done.eventType) ? done.eventType : 'other' });
     if (next !== 'delivered' || done.attempt !== 1) return;
-    latency(Math.max(0, done.waitedMs + done.durationMs) / 1_000);
+    latency()(Math.max(0, done.waitedMs + done.durationMs) / 1_000);
   };
 }
