@@ -114,6 +114,7 @@ export function localClient(of: { store: Store; config: Config; teamId: string }
     teamId: of.teamId,
     keyId: '',
     scopes: [...SCOPES],
+    key: null,
     isLocal: true,
     isStillGood: async () => true,
   };

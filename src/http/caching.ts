@@ -8,7 +8,7 @@ import type { Call, Parameter } from './route.ts';
 /** Whether `If-None-Match` contains this tag, weak or strong. `*` matches every tag. */
 export function matchesTag(ifNoneMatch: string | undefined, tag: string): boolean {
   if (ifNoneMatch === undefined) return false;
-  if (ifNoneMatch.trim() === '*') return true;
+  if (ifNoneMatch === tag || ifNoneMatch.trim() === '*') return true;
   return [...ifNoneMatch.matchAll(/(?:W\/)?("[^"]*")/g)].some(([, one]) => one === tag);
 }
 

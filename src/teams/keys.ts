@@ -75,6 +75,8 @@ export interface Caller {
   teamId: string;
   keyId: string;
   scopes: Scope[];
+  /** The key, as it was when it was cached: its last use may be later. Null for a command that has no key. */
+  key: ApiKey | null;
   /** Set for a command that opens the database directly. Such a command has no key, so its `keyId` is empty. */
   isLocal?: true;
   /**
@@ -90,7 +92,7 @@ export interface Caller {
  */
 export class Authenticator {
   readonly #store: Store;
-  readonly #cache: CredentialCache<ApiKey>;
+  readonly #cache: CredentialCache<CallerWithKey>;
   readonly #lastUsed: LastUsed | undefined;
 
   /** @param lastUsed records every use of a valid key */
@@ -106,13 +108,14 @@ export class Authenticator {
    * @param hash the `hashKey` of the key
    */
   async authenticate(hash: string): Promise<Caller | undefined> {
-    const record = this.#cached(hash) ?? (await this.#usable(hash));
-    if (record === undefined) return undefined;
-    this.#lastUsed?.note(record.id);
-    return callerOf(record, async (options) => {
-      if (options?.asksDatabase) this.#cache.forget(hash);
-      return (await this.#usable(hash)) !== undefined;
-    });
+    const found = this.#usable(await this.#find(hash));
+    if (found === undefined) this.#cache.disown(hash);
+    return found;
+  }
+
+  /** Like `authenticate`, but only for a usable key that is cached. Returns undefined for all other keys. */
+  authenticateCached(hash: string): Caller | undefined {
+    return this.#usable(this.#cache.known(hash));
   }
 
   /** The team of a key that was authenticated before, even if the key is no longer valid. */
@@ -124,21 +127,33 @@ export class Authenticator {
     this.#cache.close();
   }
 
-  #cached(hash: string): ApiKey | undefined {
-    const record = this.#cache.known(hash);
-    return record !== undefined && isUsable(record, this.#store.now()) ? record : undefined;
+  #usable(caller: CallerWithKey | undefined): Caller | undefined {
+    if (caller === undefined || !isUsable(caller.key, this.#store.now())) return undefined;
+    this.#lastUsed?.note(caller.keyId);
+    return caller;
   }
 
-  async #usable(hash: string): Promise<ApiKey | undefined> {
-    const record = await this.#cache.find(hash, () => this.#store.keys.byHash({ hash }));
-    if (record !== undefined && isUsable(record, this.#store.now())) return record;
+  #find(hash: string): Promise<CallerWithKey | undefined> {
+    return this.#cache.find(hash, async () => {
+      const key = await this.#store.keys.byHash({ hash });
+      return key && callerOf(key, (options) => this.#isStillGood(hash, options));
+    });
+  }
+
+  async #isStillGood(hash: string, options?: { asksDatabase: boolean }): Promise<boolean> {
+    if (options?.asksDatabase) this.#cache.forget(hash);
+    const caller = await this.#find(hash);
+    if (caller !== undefined && isUsable(caller.key, this.#store.now())) return true;
     this.#cache.disown(hash);
-    return undefined;
+    return false;
   }
 }
 
-export function callerOf({ teamId, id, scopes }: ApiKey, isStillGood: Caller['isStillGood']): Caller {
-  return { teamId, keyId: id, scopes, isStillGood };
+/** The caller of all requests with a key. */
+type CallerWithKey = Caller & { key: ApiKey };
+
+export function callerOf(key: ApiKey, isStillGood: Caller['isStillGood']): CallerWithKey {
+  return { teamId: key.teamId, keyId: key.id, scopes: key.scopes, key, isStillGood };
 }
 
 /** Stores the operator's bootstrap key with all scopes. Has no effect if the key exists, even if it was revoked. */

@@ -133,6 +133,20 @@ function cut<Row>(found: readonly Row[], limit: number, order: { of(last: Row): 
   return { items, next: found.length > limit && last !== undefined ? order.of(last) : null };
 }
 
+/** Reads all rows of a list, in short pages. Before each page but the first, other calls get turns to read a page. */
+export async function allRowsInTurn<Input extends { teamId: string }, Row extends { id: string }>(
+  list: (input: Input & Page) => Promise<Row[]>,
+  input: Input,
+): Promise<Row[]> {
+  const all: Row[] = [];
+  for (;;) {
+    const rows = await list({ ...input, after: all.at(-1)?.id, limit: PAGE_ROWS });
+    for (const row of rows) all.push(row);
+    if (rows.length < PAGE_ROWS) return all;
+    await ownTurn(input.teamId);
+  }
+}
+
 /** As many rows as `listOperation` reads for a page of the usual size. */
 const PAGE_ROWS = PAGE_SIZE.usual + 1;
 

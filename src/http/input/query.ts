@@ -35,6 +35,7 @@ export function queryValues(query: string, name: string): string[] {
  *   throw these errors.
  */
 export function queryValue(query: string, name: string): string | undefined {
+  if (query === '') return undefined;
   const values = queryValues(query, name);
   if (values.length > 1 || values[0] === '') {
     invalid(`The query parameter \`${name}\` must not be empty or repeated`);

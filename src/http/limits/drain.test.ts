@@ -13,6 +13,7 @@ test('responds with `connection: close` to requests that arrived on idle connect
   const inFlight = new InFlight({ waitMs: () => 0, log: silentLogger });
   const server = createServer((_request, response) => {
     inFlight.add(response, 'brief', 'a');
+    response.once('close', () => inFlight.remove(response));
     response.end('answered');
   });
   const close = () => new Promise<void>((resolve) => server.close(() => resolve()));

@@ -15,6 +15,7 @@ test('a request counts as work only after its body has arrived', async (t) => {
   const mayAnswer = Promise.withResolvers<void>();
   const server = createServer(async (request, response) => {
     inFlight.add(response, 'brief', 'a');
+    response.once('close', () => inFlight.remove(response));
     const body = readBody(request);
     arrived.resolve();
     await body;

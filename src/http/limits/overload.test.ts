@@ -8,10 +8,7 @@ import { InFlight, NEW_CALLERS, UNKNOWN_TEAM } from './requests.ts';
 
 /** Responses that are never sent. */
 function answers(count: number): ServerResponse[] {
-  return Array.from({ length: count }, () => {
-    const answer: Partial<ServerResponse> = { headersSent: false, once: () => answer as ServerResponse };
-    return answer as ServerResponse;
-  });
+  return Array.from({ length: count }, () => ({ headersSent: false }) as ServerResponse);
 }
 
 function full(team: string, waitMs = () => 0) {

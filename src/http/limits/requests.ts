@@ -212,14 +212,23 @@ export class InFlight {
     return this.#working.heldBy(team);
   }
 
+  /** Counts a request as in flight until `remove`. */
   add(response: ServerResponse, weight: Weight, team: string): void {
     const canBeWork = weight !== 'light' && weight !== 'long';
     if (this.#timer === undefined) this.#resumeLooks();
     this.#responses.set(response, { team, canBeWork, isWork: canBeWork });
     if (canBeWork) this.#working.add(team);
     if (this.#isDraining) response.shouldKeepAlive = false;
-    // `close` follows `finish`, and is also emitted when the client disconnects.
-    response.once('close', () => this.#remove(response));
+  }
+
+  /** To be called when the response is closed. Harmless for a request that was refused. */
+  remove(response: ServerResponse): void {
+    const entry = this.#responses.get(response);
+    if (entry === undefined) return;
+    this.#responses.delete(response);
+    if (entry.isWork) this.#working.remove(entry.team);
+    if (this.#isDraining) response.req.socket.end();
+    if (this.#responses.size === 0) this.#onEmpty?.();
   }
 
   /**
@@ -275,14 +284,6 @@ export class InFlight {
     await new Promise<void>((resolve) => {
       this.#onEmpty = resolve;
     });
-  }
-
-  #remove(response: ServerResponse): void {
-    const entry = this.#responses.get(response);
-    if (entry?.isWork === true) this.#working.remove(entry.team);
-    this.#responses.delete(response);
-    if (this.#isDraining) response.req.socket.end();
-    if (this.#responses.size === 0) this.#onEmpty?.();
   }
 
   #logOverload(nowMs: number, waitMs: number): void {

@@ -144,7 +144,7 @@ export const pushRecords: Operation<KeyedCall<'isReady' | 'isStopping' | 'longCa
       return { message: 'Records published', jobId, version, records, warning };
     } catch (error) {
       if (!(error instanceof InterruptedError)) throw error;
-      const code = request.raw.destroyed ? 'request_malformed' : 'stopping';
+      const code = request.socket.destroyed ? 'request_malformed' : 'stopping';
       throw new Problem(code, { sentence: error.message, cause: error });
     } finally {
       long.end();

@@ -8,7 +8,7 @@ import { webhookResource } from '../../resources/webhook.ts';
 import { exactly, list, object } from '../../std/shape.ts';
 import { subscribeWebhook as subscribe } from '../../webhooks/subscribe.ts';
 import { bodyFields, readBody } from '../input/body.ts';
-import { everyRowInTurn, workflowFilter } from '../input/list-page.ts';
+import { allRowsInTurn, workflowFilter } from '../input/list-page.ts';
 import { queryValues, textParameter } from '../input/query.ts';
 import { invalid, isGeneratedId, workflowIdFrom } from '../input/values.ts';
 import { jsonBody, jsonResponse } from '../openapi/content.ts';
@@ -30,7 +30,7 @@ export const listWebhooks: Operation<KeyedCall> = {
   async handle(call) {
     const { services, caller } = call;
     const whose = { teamId: caller.teamId, ...(await workflowFilter(call)) };
-    const all = await Array.fromAsync(everyRowInTurn(services.store.webhooks.list, whose));
+    const all = await allRowsInTurn(services.store.webhooks.list, whose);
     // Webhooks are sorted by creation time, because IDs are out of order after a clock has been set back.
     return {
       webhooks: all
@@ -197,7 +197,7 @@ export const unsubscribeWebhook: Operation<KeyedCall> = {
     if (url === undefined) throw new Problem('field_invalid', { sentence: THREE_WAYS });
     const workflowId = WORKFLOW.read(query);
     const which = { teamId, url, ...(workflowId === undefined ? {} : { workflowId }) };
-    const ids = await Array.fromAsync(everyRowInTurn(store.webhooks.list, which), ({ id }) => id);
+    const ids = (await allRowsInTurn(store.webhooks.list, which)).map(({ id }) => id);
     const removed = await store.webhooks.unsubscribe({ teamId, ids });
     if (removed === 0) throw new Problem('webhook_not_found');
     return { message: `${removed} webhook${removed === 1 ? '' : 's'} with this URL unsubscribed` };

@@ -136,11 +136,13 @@ export const readMetrics: Operation<
       isOwnHost(request.headers.host, services.node().url);
     if (!isKeyless) {
       const hash = keyOf(request.raw) ?? bearerOf(request.headers.authorization);
-      await authenticate(authenticator, hash, 'operator').catch((error) => {
+      try {
+        await authenticate(authenticator, hash, 'operator');
+      } catch (error) {
         throw error instanceof Problem && error.code === 'unauthorized'
           ? new Problem('unauthorized', { sentence: REFUSAL })
           : error;
-      });
+      }
     }
     const text = await metrics.text();
     return reply.header('content-type', metrics.contentType).header('cache-control', 'no-store').send(text);

@@ -37,13 +37,12 @@ export const readMe: Operation<KeyedCall<'quotas' | 'webhooks'>> = {
     'with this call.',
   answer: jsonResponse('Team, key and limits', meResource),
 
-  async handle({ services: { store, webhooks, quotas }, caller: { teamId, keyId } }) {
-    const team = await store.teams.get({ teamId });
-    const own = await store.teams.quotas({ teamId });
-    const key = await store.keys.get({ teamId, id: keyId });
-    // The team and the key existed when the request was authenticated, but may have been deleted since.
-    if (team === undefined || key === undefined) throw new Problem('unauthorized');
-    const { workflows, webhooks: hooks, keys, records, storedBytes, runningJobs } = { ...quotas, ...own };
+  async handle({ services: { store, webhooks, quotas }, caller: { teamId, key } }) {
+    const team = await store.teams.withQuotas({ teamId });
+    // The team existed when the request was authenticated, but may have been deleted since.
+    if (team === undefined || key === null) throw new Problem('unauthorized');
+    const all = { ...quotas, ...team.quotas };
+    const { workflows, webhooks: hooks, keys, records, storedBytes, runningJobs } = all;
     return meResource.of({
       team,
       key,

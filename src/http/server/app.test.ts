@@ -112,7 +112,7 @@ async function startApp(change: (store: Store) => Store = (store) => store) {
         responses.push(response);
       }
       return () => {
-        for (const response of responses) response.emit('close');
+        for (const response of responses) inFlight.remove(response);
       };
     },
     /** Resolves with the first log line with this message. */

@@ -50,6 +50,8 @@ interface Exchange {
   query: string;
   /** Whether the target is `*`: the whole server. */
   isServer: boolean;
+  /** The hash of the key, or the secret of the session. Undefined if the request has none. */
+  credential: string | undefined;
   teamId: string | null;
   keyId: string | null;
   /** What `observeEnd` reports; undefined if nothing is, because the request was refused before it began. */
@@ -131,6 +133,7 @@ export function createApp(parts: ServerParts & { services: Services; routes: rea
       path,
       query,
       isServer,
+      credential: undefined,
       teamId: null,
       keyId: null,
       began: undefined,
@@ -141,6 +144,7 @@ export function createApp(parts: ServerParts & { services: Services; routes: rea
     // `close` follows `finish`, and is also emitted when the client disconnects.
     response.once('close', () => {
       leaveConnection(response);
+      inFlight.remove(response);
       observeEnd(exchange);
     });
     setCommonHeaders(exchange);
@@ -181,18 +185,16 @@ export function createApp(parts: ServerParts & { services: Services; routes: rea
     if (sending !== undefined) await sending;
   }
 
-  /** @returns the reply, or a value to send as JSON */
-  async function respond(exchange: Exchange): Promise<unknown> {
+  /** @returns the reply, a value to send as JSON, or a promise of either */
+  function respond(exchange: Exchange): unknown {
     const { request, reply, route } = exchange;
     const weight = route?.operation.weight ?? 'brief';
     // The request is refused before anything is logged, because under overload a log line per request would cost more
     // than the refusal.
     if (!mayWaitOnConnection(reply.raw)) return refuse(exchange).header('connection', 'close');
+    exchange.credential = route?.bySession ? sessionSecret(request) : keyOf(request.raw);
     const team = assumedTeam(exchange);
-    if (!inFlight.admits(weight, team)) {
-      await turns.take(team);
-      return refuse(exchange);
-    }
+    if (!inFlight.admits(weight, team)) return Promise.resolve(turns.take(team)).then(() => refuse(exchange));
     inFlight.add(reply.raw, weight, team);
     exchange.began = { at: services.store.now(), ms: performance.now(), sent: request.socket.bytesWritten };
     if (!isHealth(exchange)) rateLimits?.countAddress(request, reply);
@@ -207,18 +209,19 @@ export function createApp(parts: ServerParts & { services: Services; routes: rea
     const hops = route.scope === null ? 0 : hopsTo(request.raw, route);
     const trace = storedTrace(exchange.traced.trace, hops);
     const params = exchange.match?.params ?? {};
-    const call = { services, operation, params, path, query, trace, request, reply };
     if (route.scope === null) {
+      const call = { services, operation, params, path, query, trace, request, reply };
       const turn = weight === 'light' ? undefined : turns.take(UNKNOWN_TEAM);
       if (turn !== undefined) await turn;
       refuseUnknownQuery(operation, query);
       if (refusesBody(request, route)) await refuseBody(call);
-      return route.operation.handle(call);
+      return await route.operation.handle(call);
     }
-    const caller =
+    const known =
       route.bySession && sessions !== undefined
-        ? await sessions.authenticate(exchange, route.scope)
-        : await authenticate(authenticator, keyOf(request.raw), route.scope);
+        ? sessions.authenticate(exchange, route.scope)
+        : authenticate(authenticator, exchange.credential, route.scope);
+    const caller = known instanceof Promise ? await known : known;
     exchange.teamId = caller.teamId;
     exchange.keyId = caller.keyId;
     const isAdmitted = inFlight.count(reply.raw, weight, caller.teamId);
@@ -229,15 +232,16 @@ export function createApp(parts: ServerParts & { services: Services; routes: rea
     if (turn !== undefined) await turn;
     if (!isAdmitted) return refuse(exchange);
     refuseUnknownQuery(operation, query);
-    if (refusesBody(request, route)) await refuseBody(call);
+    if (refusesBody(request, route)) await refuseBody({ request, operation });
+    const call = { services, operation, params, path, query, trace, request, reply, caller };
     const { operation: keyed } = route as { operation: Operation<KeyedCall> };
     // GETs change nothing and are not audited.
-    if (route.method === 'GET' || operation.id in UNAUDITED) return keyed.handle({ ...call, caller });
+    if (route.method === 'GET' || operation.id in UNAUDITED) return await keyed.handle(call);
     const author = authorOf(request, { kind: route.bySession ? 'session' : 'key', id: caller.keyId });
     const store = authoredBy(services.store, author);
     const { webhooks, erasure } = services;
     const audited = { ...services, store, webhooks: { ...webhooks, store }, erasure: { ...erasure, store } };
-    return keyed.handle({ ...call, caller, services: audited });
+    return await keyed.handle({ ...call, services: audited });
   }
 
   /** Responds to OPTIONS, which every path has. @throws Problem for every other request without a route */
@@ -302,10 +306,9 @@ export function createApp(parts: ServerParts & { services: Services; routes: rea
    * The team that a request is counted for before its key is checked. The team is known if the key or session was used
    * before.
    */
-  function assumedTeam({ route, request }: Exchange): string {
-    const secret = route?.bySession ? sessionSecret(request) : keyOf(request.raw);
-    if (secret === undefined) return UNKNOWN_TEAM;
-    const known = route?.bySession ? sessions?.teamOf(secret) : authenticator.teamOf(secret);
+  function assumedTeam({ route, credential }: Exchange): string {
+    if (credential === undefined) return UNKNOWN_TEAM;
+    const known = route?.bySession ? sessions?.teamOf(credential) : authenticator.teamOf(credential);
     return known ?? NEW_CALLERS;
   }
 
@@ -373,6 +376,8 @@ function createHttpServer({ certificate, timeouts }: ServerParts, handle: Reques
   const options = {
     maxHeaderSize: MAX_HEADER_BYTES,
     requireHostHeader: false,
+    // Requests without a body cost less: Node then neither reads nor closes their stream of bytes.
+    optimizeEmptyRequests: true,
     keepAliveTimeout: timeouts.keepAliveMs,
     ...serverTimeouts(timeouts),
   };

@@ -10,18 +10,24 @@ import { type Authenticator, type Caller, hashKey } from '../../teams/keys.ts';
 import type { Request } from './exchange.ts';
 
 /**
- * Finds the caller that a key belongs to.
+ * Finds the caller that a key belongs to. Returns a promise only if the key must be looked up.
  *
  * @param hash the hash of the key, see `keyOf`
  * @throws Problem `unauthorized` if the key is missing, empty, sent twice, unknown, expired or revoked;
  *   `scope_missing` if it does not have the scope
  */
-export async function authenticate(
+export function authenticate(
   authenticator: Authenticator,
   hash: string | undefined,
   scope: Scope | 'any',
-): Promise<Caller> {
-  const caller = hash === undefined ? undefined : await authenticator.authenticate(hash);
+): Caller | Promise<Caller> {
+  if (hash === undefined) throw new Problem('unauthorized');
+  const cached = authenticator.authenticateCached(hash);
+  if (cached !== undefined) return requireScope(cached, scope);
+  return authenticator.authenticate(hash).then((caller) => requireScope(caller, scope));
+}
+
+function requireScope(caller: Caller | undefined, scope: Scope | 'any'): Caller {
   if (caller === undefined) throw new Problem('unauthorized');
   if (scope !== 'any' && !allows(caller.scopes, scope)) {
     throw new Problem('scope_missing', {

@@ -108,7 +108,9 @@ export class Reply {
   vary(...names: readonly string[]): this {
     const known = this.#headers.vary;
     if (known === undefined) return this.header('vary', names.join(', '));
-    return this.header('vary', [...new Set([...String(known).split(', '), ...names])].join(', '));
+    const listed = String(known).split(', ');
+    for (const name of names) if (!listed.includes(name)) listed.push(name);
+    return this.header('vary', listed.join(', '));
   }
 
   getHeader(name: string): string | number | undefined {

@@ -56,14 +56,22 @@ interface Node {
 export function createMatcher(routes: readonly Route[]): (path: string) => Match | undefined {
   const root: Node = { literals: new Map(), parameters: [] };
   const wildcards: { prefix: string; known: KnownPath; node: Node }[] = [];
+  /** Paths without parameters, which no other path of the table precedes. */
+  const literal = new Map<string, KnownPath>();
   for (const [path, ofPath] of Map.groupBy(routes, (route) => route.path)) {
     const prefix = path.replace(/\/\*$/, '');
     const node = nodeOf(root, segmentsOf(prefix) ?? []);
     const known = knownPath(path, ofPath);
-    if (prefix === path) node.known = known;
-    else wildcards.push({ prefix, known, node });
+    if (prefix !== path) {
+      wildcards.push({ prefix, known, node });
+      continue;
+    }
+    node.known = known;
+    if (!path.includes('{')) literal.set(path, known);
   }
   return (path) => {
+    const same = literal.get(path);
+    if (same !== undefined) return { known: same, params: {} };
     const segments = segmentsOf(path);
     const found = segments && walk(root, segments, 0);
     if (found !== undefined) return found;

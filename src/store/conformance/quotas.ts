@@ -41,6 +41,16 @@ export function testQuotas(open: Open): void {
     assert.deepEqual(await store.teams.quotas({ teamId: other }), {});
   });
 
+  it('returns a team with its own quotas, until the team is retired', async ({ store }) => {
+    const teamId = await teamWith(store, { workflows: 3, records: null });
+    const team = { id: teamId, slug: 'default', quotas: { workflows: 3, records: null } };
+    assert.deepEqual(await store.teams.withQuotas({ teamId }), team);
+    await store.teams.setQuotas({ teamId, quotas: {} });
+    assert.deepEqual(await store.teams.withQuotas({ teamId }), { ...team, quotas: {} });
+    await store.teams.retire({ teamId, force: false });
+    assert.equal(await store.teams.withQuotas({ teamId }), undefined);
+  });
+
   it('creates and restores workflows up to the quota, and changes existing ones', async ({ store }) => {
     const teamId = await teamWith(store, { workflows: 2 });
     assert.equal(await apply(store, teamId, 'a'), 'created');

@@ -34,6 +34,7 @@ import * as workflows from './workflows.ts';
 export const OPERATIONS = {
   instance: { ...reads(instance, 'get'), ...writes(instance, 'claim'), ...leases(instance, 'lease') },
   teams: {
+    ...lookups(teams, 'withQuotas'),
     ...reads(teams, 'get', 'bySlug', 'list', 'signingKeys', 'retired'),
     ...writes(teams, 'ensure', 'ensureSigningKey', 'retire'),
     delete: write(teams.remove),

@@ -3,6 +3,7 @@
  * rows in small steps.
  */
 
+import type { OwnQuotas, Quota } from '../../model/quota.ts';
 import type { Team } from '../../model/team.ts';
 import { newId } from '../../std/id.ts';
 import { INSPECTOR_TABLES, TABLES, type Table } from '../copy/tables.ts';
@@ -44,6 +45,25 @@ export async function ensure(tx: Tx, { slug }: { slug: string }): Promise<Team> 
 export async function get(view: View, { teamId }: { teamId: string }): Promise<Team | undefined> {
   const team = await view.db.get<Team>`${TEAM} where id = ${teamId}`;
   return team?.slug.startsWith(RETIRED) ? undefined : team;
+}
+
+/** A team and its own quotas, read in one statement. Returns undefined if there is no such team. */
+export async function withQuotas(
+  view: View,
+  { teamId }: { teamId: string },
+): Promise<{ id: string; slug: string; quotas: OwnQuotas } | undefined> {
+  const rows = await view.db.all<{ slug: string; name: Quota | null; most: number | null }>`
+    select slug, name, most from team left join quota on team_id = team.id
+    where team.id = ${teamId} and slug not like ${RETIRED_SLUGS}`;
+  const [first] = rows;
+  if (first === undefined) return undefined;
+  // A team without quotas has one row, whose name is null.
+  const own = first.name === null ? [] : rows;
+  return {
+    id: teamId,
+    slug: first.slug,
+    quotas: Object.fromEntries(own.map(({ name, most }) => [name, most])),
+  };
 }
 
 export function bySlug(view: View, { slug }: { slug: string }): Promise<Team | undefined> {

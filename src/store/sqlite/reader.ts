@@ -12,7 +12,7 @@ import { ReadingSql } from './sql.ts';
 /** Opens a file that `openSqlite` has created and migrated. */
 export function openSqliteReader(path: string, clock: Clock): StoreReader {
   const db = new Database(path, { readOnly: true });
-  const read = reading(db, clock);
+  const read = reading(db, clock, () => undefined);
   return {
     records: { compare: read(records.compare), page: read(records.page), version: read(versions.version) },
     close: async () => db.close(),
@@ -21,11 +21,14 @@ export function openSqliteReader(path: string, clock: Clock): StoreReader {
 
 /**
  * Turns read operations into functions on a connection. The functions throw a Problem if the database cannot be used.
+ *
+ * @param mayRead throws the error for reads that are refused
  */
-export function reading(db: Database, clock: Clock) {
+export function reading(db: Database, clock: Clock, mayRead: () => void) {
   const sql = new ReadingSql(db);
   return <Result, Input = void>(operation: (view: View, input: Input) => Promise<Result>) =>
     async (input: Input): Promise<Result> => {
+      mayRead();
       try {
         return await operation({ db: sql, now: clock() }, input);
       } catch (error) {

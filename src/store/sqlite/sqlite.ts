@@ -105,15 +105,12 @@ function compose(parts: {
   /** The most recent scrub, for running only one scrub at a time. */
   let scrubbing: Promise<unknown> = Promise.resolve();
 
-  const onReader = reading(reader, clock);
-
   /** Refuses reads after `close`. Writes need no such check, because the writer refuses them itself. */
-  function untilClosed<Input, Result>(operation: (input: Input) => Promise<Result>) {
-    return async (input: Input): Promise<Result> => {
-      if (closing !== undefined) throw new Problem('stopping');
-      return operation(input);
-    };
+  function requireOpen(): void {
+    if (closing !== undefined) throw new Problem('stopping');
   }
+
+  const onReader = reading(reader, clock, requireOpen);
 
   async function close(): Promise<void> {
     watchers.clear();
@@ -125,7 +122,7 @@ function compose(parts: {
   }
 
   const calls = callsOf(SQLITE_OPERATIONS, (name, { kind, run }) =>
-    kind === 'read' ? untilClosed(onReader(run)) : (input) => writer.call(name as WriteName, input),
+    kind === 'read' ? onReader(run) : (input) => writer.call(name as WriteName, input),
   );
   const made = composed(calls);
 
@@ -148,13 +145,14 @@ function compose(parts: {
     },
     erasure: {
       ...calls.erasure,
-      scrub: untilClosed((input) => {
+      scrub: async (input) => {
+        requireOpen();
         const scrubbed = scrubbing.then(() => runFileTask('scrub', { path, ...input }));
         scrubbing = scrubbed.catch(() => undefined);
         return scrubbed;
-      }),
+      },
     },
-    status: { ...calls.status, database: untilClosed(onReader((view: View) => database(view, path))) },
+    status: { ...calls.status, database: onReader((view: View) => database(view, path)) },
     now: clock,
     watch(watcher) {
       watchers.add(watcher);
