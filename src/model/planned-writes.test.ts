@@ -19,12 +19,17 @@ const ROWS = [
   row('fresh', 4, { addedIn: 2 }),
 ];
 const plan = (mode: Mode, records: Record<string, string>) =>
-  planWrites({ version: 2, mode, rows: ROWS, records: new Map(Object.entries(records)) });
+  planWrites({
+    version: 2,
+    mode,
+    rows: ROWS.filter(({ id }) => id in records),
+    records: new Map(Object.entries(records)),
+  });
 
 test('writes new and changed records and keeps the rest', () => {
   assert.deepEqual(plan('upsert', { new: 'n', same: 'old same', other: 'o', fresh: 'f' }), {
     writes: {
-      inserts: { records: '[["new","n"]]', count: 1, bytes: 1, largest: 1 },
+      inserts: { ids: '["new"]', records: '[n]', count: 1, bytes: 1, largest: 1 },
       changes: [
         { kind: 'supersede', id: 'other', seq: 2, addedIn: 1, body: 'o' },
         { kind: 'rewrite', seq: 4, body: 'f' },
@@ -43,7 +48,7 @@ test('restores a row that the run has closed if the record reverts to it', () =>
 
 test('never changes an existing record in the mode append', () => {
   const { writes, kept } = plan('append', { other: 'o', fresh: 'f', new: 'n' });
-  assert.deepEqual(writes, { inserts: insertsOf([['new', 'n']]), changes: [] });
+  assert.deepEqual(writes, { inserts: insertsOf([{ id: 'new', body: 'n' }]), changes: [] });
   assert.deepEqual(kept, [2, 4]);
 });
 

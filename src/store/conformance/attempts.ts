@@ -218,7 +218,7 @@ export function testAttempts(open: Open): void {
       running.map((held, n) =>
         store.records.stage({
           held: n % 3 === 0 ? { ...held, attempt: 7 } : held,
-          writes: { inserts: insertsOf([['a', '{"id":"a"}']]), changes: [] },
+          writes: { inserts: insertsOf([{ id: 'a', body: '{"id":"a"}' }]), changes: [] },
         }),
       ),
     );
@@ -244,7 +244,10 @@ const heldOperations: Record<string, (store: Store, held: AttemptLease) => Promi
     }),
   'records.sweep': (store, held) => store.records.sweep({ held, limit: 10 }),
   'records.stage': (store, held) =>
-    store.records.stage({ held, writes: { inserts: insertsOf([['b', '{"id":"b"}']]), changes: [] } }),
+    store.records.stage({
+      held,
+      writes: { inserts: insertsOf([{ id: 'b', body: '{"id":"b"}' }]), changes: [] },
+    }),
   'records.compare': (store, held) => store.records.compare({ held, ids: ['a'] }),
   'records.currentSeqs': (store, held) => store.records.currentSeqs({ held, afterSeq: 0, rows: 10 }),
   'records.currentTotal': (store, held) => store.records.currentTotal({ held }),

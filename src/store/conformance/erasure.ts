@@ -104,7 +104,7 @@ export function testErasure(open: Open): void {
     const { seqs } = await store.records.stage({
       held,
       writes: {
-        inserts: insertsOf([['e', '{"id":"e","name":"Eve"}']]),
+        inserts: insertsOf([{ id: 'e', body: '{"id":"e","name":"Eve"}' }]),
         changes: [
           {
             kind: 'supersede',

@@ -81,7 +81,7 @@ export function testStaging(open: Open): void {
     const held = await makeRunning(store, at);
     const batches: StagedWrites[] = [
       {
-        inserts: insertsOf([['c', '{"id":"c"}']]),
+        inserts: insertsOf([{ id: 'c', body: '{"id":"c"}' }]),
         changes: [
           { kind: 'supersede', id: 'a', seq: 1, addedIn: 1, body: '{"id":"a"}' },
           { kind: 'supersede', id: 'b', seq: 2, addedIn: 1, body: '{"id":"b"}' },
@@ -111,7 +111,7 @@ export function testStaging(open: Open): void {
     const stage = (...ids: string[]) =>
       store.records.stage({
         held,
-        writes: { inserts: insertsOf(ids.map((id) => [id, JSON.stringify({ id })])), changes: [] },
+        writes: { inserts: insertsOf(ids.map((id) => ({ id, body: JSON.stringify({ id }) }))), changes: [] },
       });
     assert.deepEqual((await stage('a', 'b')).seqs, [1, 2]);
     assert.deepEqual((await stage('b', 'c')).seqs, [2, 4]);
@@ -152,10 +152,10 @@ export function testStaging(open: Open): void {
       { kind: 'rewrite', seq: 9, body },
       { kind: 'restore', seq: 9 },
     ];
-    const fresh = ['new', '{"id":"new"}'] as const;
+    const fresh = { id: 'new', body: '{"id":"new"}' };
     for (const writes of [
-      { inserts: insertsOf([fresh, ['a', body]]), changes: [] },
-      { inserts: insertsOf([fresh, ['b', '{"id":"b"}']]), changes: [] },
+      { inserts: insertsOf([fresh, { id: 'a', body }]), changes: [] },
+      { inserts: insertsOf([fresh, { id: 'b', body: '{"id":"b"}' }]), changes: [] },
       ...wrong.map((change) => ({ inserts: insertsOf([fresh]), changes: [change] })),
     ]) {
       await assert.rejects(

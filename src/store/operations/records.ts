@@ -331,7 +331,7 @@ function nextCursor(part: ChangesCursor['part'], last: Row | undefined, since: n
 export interface Compared {
   /** The version that the run writes: the current version + 1. */
   version: number;
-  /** Rows with ids of the batch that either are current or were written by this run. */
+  /** Rows with ids of the batch that either are current or were written by this run, in the order of the ids. */
   rows: ComparedRecord[];
 }
 
@@ -350,6 +350,12 @@ async function heldWorkflow(
   return workflow;
 }
 
+// The rows are joined into lists and texts. Without this, SQLite's binding took a fifth of the time of a comparison, and
+// JavaScript another fifth. No body contains a line end.
+const JOINED = `
+  string_agg(place::text, ',') as places, string_agg(seq::text, ',') as seqs,
+  string_agg("addedIn"::text, ',') as "addedIns", string_agg(body, '\n') as bodies,
+  string_agg(coalesce(published, ''), '\n') as published`;
 const COMPARE = both((pick) => {
   const current = (id: string) => `${ofWorkflow(pick, 'current')} and ${hasId(pick, id)}`;
   // If this run has written the current row, this finds the row of the previous version, which the run has closed.
@@ -360,22 +366,49 @@ const COMPARE = both((pick) => {
   return pick({
     // A statement per id took twice as long.
     sqlite: `
-      select record.id, seq, added_in as "addedIn", ${bodyOfSize('body', '($5 ->> wanted.key)')} as body,
-             (${closed(bodyOfSize('closed.body', '($5 ->> wanted.key)'), 'record')}) as published
-      from json_each($4) as wanted cross join record /* use record_current */
-      where ${current('wanted.value')}`,
+      select ${JOINED} from (
+        select wanted.key as place, seq, added_in as "addedIn", ${bodyOfSize('body', '($5 ->> wanted.key)')} as body,
+               (${closed(bodyOfSize('closed.body', '($5 ->> wanted.key)'), 'record')}) as published
+        from json_each($4) as wanted cross join record /* use record_current */
+        where ${current('wanted.value')}) as found`,
     // PostgreSQL looks up each id separately, because the `limit` keeps the planner from turning this into a join with
     // all records.
     postgres: `
-      select wanted.id, current.seq, current.added_in as "addedIn",
-             ${bodyOfSize('current.body', 'wanted.size')} as body,
-             ${bodyOfSize('closed.body', 'wanted.size')} as published
-      from unnest($4::text[], $5::integer[]) with ordinality as wanted (id, size, place)
-      cross join lateral (select seq, added_in, body from record where ${current('wanted.id')} limit 1) as current
-      left join lateral (${closed('body', 'current')} limit 1) as closed on true
-      order by wanted.place`,
+      select ${JOINED} from (
+        select wanted.place - 1 as place, current.seq, current.added_in as "addedIn",
+               ${bodyOfSize('current.body', 'wanted.size')} as body,
+               ${bodyOfSize('closed.body', 'wanted.size')} as published
+        from unnest($4::text[], $5::integer[]) with ordinality as wanted (id, size, place)
+        cross join lateral (select seq, added_in, body from record where ${current('wanted.id')} limit 1) as current
+        left join lateral (${closed('body', 'current')} limit 1) as closed on true
+        order by wanted.place) as found`,
   });
 });
+
+/** The found rows, in the order of the ids. All fields are null if none was found. */
+interface JoinedRows {
+  places: string | null;
+  seqs: string;
+  addedIns: string;
+  bodies: string;
+  published: string;
+}
+
+function rowsOf(joined: JoinedRows | undefined, ids: readonly string[]): ComparedRecord[] {
+  if (joined === undefined || joined.places === null) return [];
+  const [places, seqs, addedIns] = [joined.places, joined.seqs, joined.addedIns].map(
+    (list) => JSON.parse(`[${list}]`) as number[],
+  ) as [number[], number[], number[]];
+  const bodies = joined.bodies.split('\n');
+  const published = joined.published.split('\n');
+  return places.map((place, at) => ({
+    id: ids[place] as string,
+    seq: seqs[at] as number,
+    addedIn: addedIns[at] as number,
+    body: bodies[at] as string,
+    published: published[at] || null,
+  }));
+}
 
 /**
  * SQL for the body, or for an empty text if the body is too long to equal the incoming record. The check is cheap,
@@ -402,8 +435,8 @@ export async function compare(
     throw new RangeError(`A batch may have at most ${MAX_BATCH} records, but this one has ${ids.length}`);
   const { workflowId, version } = await heldWorkflow(view.db, held);
   const given = sizes ?? ids.map(() => null);
-  const rows = await view.db.all<ComparedRecord>(COMPARE, held.teamId, workflowId, version, ids, given);
-  return { version, rows };
+  const joined = await view.db.get<JoinedRows>(COMPARE, held.teamId, workflowId, version, ids, given);
+  return { version, rows: rowsOf(joined, ids) };
 }
 
 const CURRENT = both(

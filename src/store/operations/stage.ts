@@ -13,7 +13,7 @@
  */
 
 import type { AttemptLease } from '../../model/job.ts';
-import type { Inserts, StagedChange, StagedWrites } from '../../model/planned-writes.ts';
+import { type Inserts, insertsOf, type StagedChange, type StagedWrites } from '../../model/planned-writes.ts';
 import { atATime, both, type Either, forEach, inParts, isFull, MAX_BATCH, MAX_BATCH_BYTES } from '../sql.ts';
 import type { Tx } from '../transaction.ts';
 import { lockHeld } from './jobs.ts';
@@ -75,27 +75,41 @@ export async function stage(
   return { seqs, handled };
 }
 
-// Inserts a list of [id, body] or [id, body, seq], passed as JSON. Without a `seq`, records are numbered from `$4`.
-const INSERT = {
+/**
+ * SQL for the records in `$5`, a JSON list, whose ids are in `$4`. SQLite reads the id in the record instead. PostgreSQL
+ * cannot, because it refuses to look at an object with the character U+0000. In both databases, a record's text stays
+ * as `JSON.stringify` wrote it.
+ */
+const RECORDS = {
+  sqlite: 'json_each($5) as new',
+  postgres: `
+    rows from (json_array_elements_text($4::json), json_array_elements($5::json)) with ordinality
+    as new (id, body, place)`,
+};
+const ID = { sqlite: "new.value ->> 'id'", postgres: 'new.id' };
+const BODY = { sqlite: 'new.value', postgres: 'new.body::text' };
+
+const insertion = (seq: Either<string>) => ({
   sqlite: `
     insert into record (workflow, added_in, seq, id, body)
-    select (select number from workflow where team_id = $1 and id = $2), $3,
-           coalesce(value ->> 2, $4 + key), value ->> 0, value ->> 1
-    from json_each($5) where true
+    select (select number from workflow where team_id = $1 and id = $2), $3, ${seq.sqlite}, ${ID.sqlite}, ${BODY.sqlite}
+    from ${RECORDS.sqlite} where true
     on conflict do nothing`,
   postgres: `
     insert into record (team_id, workflow_id, added_in, seq, id, body)
-    select $1, $2, $3::integer, coalesce((value ->> 2)::bigint, $4::bigint + place - 1), value ->> 0, value ->> 1
-    from json_array_elements($5::json) with ordinality as new (value, place)
+    select $1, $2, $3::integer, ${seq.postgres}, ${ID.postgres}, ${BODY.postgres}
+    from ${RECORDS.postgres}
     on conflict do nothing`,
-};
+});
+/** Numbers the records from `$6`. */
+const INSERT = insertion({ sqlite: '$6 + new.key', postgres: '$6::bigint + place - 1' });
 
 /** Adds new records, and returns the `seq` of each. */
-async function add(tx: Tx, run: Run, { records, count, bytes, largest }: Inserts): Promise<number[]> {
+async function add(tx: Tx, run: Run, { ids, records, count, bytes, largest }: Inserts): Promise<number[]> {
   run.touched += bytes;
   run.largest = Math.max(run.largest, largest);
   const first = run.nextSeq;
-  const added = await tx.db.run(INSERT, ...run.at, first, records);
+  const added = await tx.db.run(INSERT, ...run.at, ids, records, first);
   if (added > 0) run.nextSeq += count;
   run.added += added;
   if (added === count) {
@@ -103,13 +117,12 @@ async function add(tx: Tx, run: Run, { records, count, bytes, largest }: Inserts
     return Array.from({ length: count }, (_, place) => first + place);
   }
   // An earlier call, whose result was lost, has written the others.
-  const rows = (JSON.parse(records) as [string, string][]).map(([id, body]) => ({ id, body }));
-  const seqs = await findWritten(tx, run, rows);
-  return rows.map(({ id, body }) => {
-    const seq = seqs.get(id);
-    if (seq === undefined) throw notCompared(run, id);
-    if (seq >= first) run.grown += Buffer.byteLength(body);
-    return seq;
+  const written = await findWritten(tx, run, { ids, records });
+  return (JSON.parse(ids) as string[]).map((id) => {
+    const row = written.get(id);
+    if (row === undefined) throw notCompared(run, id);
+    if (row.seq >= first) run.grown += row.bytes;
+    return row.seq;
   });
 }
 
@@ -137,7 +150,9 @@ function ofKind<Kind extends StagedChange['kind']>(
   return changes.filter((one): one is Change<Kind> => one.kind === kind);
 }
 
-const REPLACE = both((pick) => `${pick(INSERT)} returning seq`);
+/** Numbers the records with the list `$6`. */
+const NUMBERED = insertion({ sqlite: '$6 ->> new.key', postgres: '($6::bigint[])[place]' });
+const REPLACE = both((pick) => `${pick(NUMBERED)} returning seq`);
 const CLOSE = both((pick) =>
   pick({
     sqlite: `
@@ -159,10 +174,11 @@ async function supersede(tx: Tx, run: Run, changes: readonly Change<'supersede'>
   const late = changes.find(({ addedIn }) => addedIn >= run.at[2]);
   if (late !== undefined) throw notCompared(run, late.id);
   const olds = changes.map(({ seq, addedIn, id }) => [seq, addedIn, id] as const);
-  const rows = JSON.stringify(changes.map(({ seq, id, body }) => [id, body, seq]));
+  const { ids, records } = insertsOf(changes);
+  const seqs = changes.map(({ seq }) => seq);
   const [closed, inserted] = await Promise.all([
     forEach<Sized>(tx.db, CLOSE, run.at, olds),
-    tx.db.all<{ seq: number }>(REPLACE, ...run.at, 0, rows),
+    tx.db.all<{ seq: number }>(REPLACE, ...run.at, ids, records, seqs),
   ]);
   const bytesOfClosed = new Map(closed.map(({ seq, bytes }) => [seq, bytes]));
   const added = new Set(inserted.map(({ seq }) => seq));
@@ -177,8 +193,8 @@ async function supersede(tx: Tx, run: Run, changes: readonly Change<'supersede'>
   run.changed += added.size;
   const missing = changes.filter(({ seq }) => !added.has(seq));
   if (missing.length === 0) return;
-  const seqs = await findWritten(tx, run, missing);
-  for (const { id, seq } of missing) if (seqs.get(id) !== seq) throw notCompared(run, id);
+  const written = await findWritten(tx, run, insertsOf(missing));
+  for (const { id, seq } of missing) if (written.get(id)?.seq !== seq) throw notCompared(run, id);
 }
 
 /** A changed row, and its bytes. */
@@ -188,25 +204,26 @@ interface Sized {
 }
 
 const WRITTEN = both((pick) => {
-  const current = (id: string, body: string) =>
-    `from record where ${ofWorkflow(pick, 'current')} and ${hasId(pick, id)} and added_in = $3 and body = ${body}`;
+  const columns = 'record.id, seq, octet_length(record.body) as bytes';
+  const current = `
+    record where ${ofWorkflow(pick, 'current')} and ${hasId(pick, pick(ID))} and added_in = $3
+      and record.body = ${pick(BODY)}`;
   return pick({
-    sqlite: `select id, seq ${current('$4', '$5')}`,
+    sqlite: `select ${columns} from ${RECORDS.sqlite} cross join ${current}`,
     postgres: `
-      select current.* from unnest($4::text[], $5::text[]) as wanted (id, body)
-      cross join lateral (select id, seq ${current('wanted.id', 'wanted.body')} limit 1) as current`,
+      select current.* from ${RECORDS.postgres}
+      cross join lateral (select ${columns} from ${current} limit 1) as current`,
   });
 });
 
-/** Returns the `seq` of those records, by id, that this run has already written with the same body. */
+/** Returns, by id, the rows of those records that this run has already written. */
 async function findWritten(
   tx: Tx,
   run: Run,
-  records: readonly { id: string; body: string }[],
-): Promise<Map<string, number>> {
-  const wanted = records.map(({ id, body }) => [id, body]);
-  const found = await forEach<{ id: string; seq: number }>(tx.db, WRITTEN, run.at, wanted);
-  return new Map(found.map(({ id, seq }) => [id, seq]));
+  { ids, records }: Pick<Inserts, 'ids' | 'records'>,
+): Promise<Map<string, Sized>> {
+  const found = await tx.db.all<Sized & { id: string }>(WRITTEN, ...run.at, ids, records);
+  return new Map(found.map((row) => [row.id, row]));
 }
 
 /** A statement on single rows by the primary key, with `$4` as the `seq`. PostgreSQL looks up each row separately. */
