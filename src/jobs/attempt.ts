@@ -21,7 +21,7 @@ import { type SkippedRecord, TooManyRecordsError } from '../records/ingest-batch
 import type { Ingester } from '../records/ingester.ts';
 import type { Run } from '../sources/run.ts';
 import { countWords } from '../std/amounts.ts';
-import { toIso } from '../std/clock.ts';
+import { toIso, within } from '../std/clock.ts';
 import { MalformedError } from '../std/lines.ts';
 import { printable } from '../std/printable.ts';
 import type { ClaimedJob } from '../store/operations/attempts.ts';
@@ -29,6 +29,9 @@ import type { Published } from '../store/operations/publish.ts';
 import type { Store } from '../store/store.ts';
 import { Reporter } from './reporter.ts';
 import { retryingStore } from './retrying-store.ts';
+
+/** Processes that end sooner are not stored. Storing one takes as long as publishing an unchanged version. */
+const NOTED_AFTER_MS = 50;
 
 export interface AttemptDeps {
   store: Store;
@@ -276,7 +279,7 @@ export async function runAttempt(
 /** Stages the lines and publishes them. @throws RunFailure, FencedError, or any error that `asFailure` maps */
 async function publishLines(
   deps: AttemptDeps,
-  { job }: ClaimedJob,
+  { job, hasLeftovers }: ClaimedJob,
   producer: Producer,
   attempt: StartedAttempt,
   signals: RunSignals,
@@ -291,7 +294,13 @@ async function publishLines(
   // What an earlier attempt has staged is removed while the source starts.
   const ingesting = ingest(
     { store, ingester: deps.ingester, onSkipped },
-    { held, definition, lines: reportProgress(starting, reporter) },
+    {
+      held,
+      workflowId: job.workflowId,
+      definition,
+      hasLeftovers,
+      lines: reportProgress(starting, reporter),
+    },
   );
   const ingestEnded = ingesting.then(
     () => undefined,
@@ -313,8 +322,7 @@ async function publishLines(
     run.stop();
   }, definition.limits.timeoutMs);
   try {
-    const noted = run.process && store.jobs.setProcess({ held, process: run.process });
-    const [ingested] = await Promise.all([ingesting, noted]);
+    const [ingested] = await Promise.all([ingesting, noteProcess(store, held, run)]);
     producer.onIngested?.(ingested);
     const end = await run.end;
     signal.throwIfAborted();
@@ -325,17 +333,19 @@ async function publishLines(
     const seconds = (store.now() - startedAt) / 1_000;
     const count = countWords(ingested.records, 'record');
     reporter.line('info', `The ${producer.what} succeeded after ${seconds} s with ${count}`);
-    await reporter.flush();
     await producer.confirm?.(attempt);
     const { mode, guards } = definition;
-    const published = await store.records.publish({
-      held,
-      guards: end.unchanged ? NO_GUARDS : { ...guards, guardsPush: producer.guardsPush === true },
-      mode,
-      // If the state is undefined, the new version keeps the state of the previous version.
-      state: end.state,
-      fields: ingested.fields,
-    });
+    const published = await reporter.last((report) =>
+      store.records.publish({
+        held,
+        ...report,
+        guards: end.unchanged ? NO_GUARDS : { ...guards, guardsPush: producer.guardsPush === true },
+        mode,
+        // If the state is undefined, the new version keeps the state of the previous version.
+        state: end.state,
+        fields: ingested.fields,
+      }),
+    );
     return { published, ingested };
   } catch (error) {
     // A timeout may cut a record in half, and the half does not parse. The error to report is then the timeout.
@@ -349,6 +359,16 @@ async function publishLines(
     signals.cancel.removeEventListener('abort', stop);
     signals.abort.removeEventListener('abort', kill);
   }
+}
+
+/**
+ * Stores the process of a run that lasts, so that the next start of this node can kill it. The launcher does that unless
+ * it is killed with the server.
+ */
+async function noteProcess(store: Store, held: AttemptLease, { process, end }: Lines): Promise<void> {
+  if (process === undefined) return;
+  const hasEnded = end.then(() => true);
+  if (!(await within(NOTED_AFTER_MS, hasEnded, () => false))) await store.jobs.setProcess({ held, process });
 }
 
 /** Yields the batches of a run once it has started, and reports progress after each. */

@@ -163,3 +163,22 @@ test('an attempt that was fenced writes nothing more', async (t) => {
   await reporter.flush();
   assert.equal(reports.length, 1);
 });
+
+test('the last lines are written by the call that ends the attempt, and again if it fails', async (t) => {
+  const { reporter, reports } = reporterOf(t);
+  reporter.line('info', 'one');
+  reporter.progress({ records: 1 });
+  const last = { seq: 1, at: 1_000, level: 'info', text: 'one' };
+  const progress = { records: 1, bytes: 0, pages: null, message: null };
+  const failing = reporter.last(async (report) => {
+    assert.deepEqual(report, { lines: [last], progress });
+    throw new Error('The database is away');
+  });
+  await assert.rejects(failing, /away/);
+  assert.equal(await reporter.last(async ({ lines }) => lines?.length), 1);
+  await reporter.flush();
+  assert.deepEqual(reports, []);
+  for (let n = 0; n < 400; n += 1) reporter.line('info', 'x'.repeat(1_000));
+  assert.deepEqual(await reporter.last(async (report) => report), {});
+  assert.equal(reports.flatMap(({ lines = [] }) => lines).length, 400);
+});

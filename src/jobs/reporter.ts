@@ -5,6 +5,8 @@
  *     lines ──▶ the first MiB ──────────────────────▶ written within a second
  *        └───▶ the last MiB, kept in memory ──▶ while the attempt runs: the newest 64 KiB each second
  *                                            └▶ at the end: all of it, replacing what was written of it
+ *
+ * The last lines of a successful attempt are written by the transaction that publishes.
  */
 
 import { FencedError } from '../model/error.ts';
@@ -90,6 +92,23 @@ export class Reporter {
     await within(FLUSH_MS, written, () => undefined);
   }
 
+  /**
+   * Passes the unwritten lines and progress to `write`, which also ends the attempt. Writes them beforehand if they are
+   * too many for one transaction. If `write` rejects, they count as unwritten.
+   */
+  async last<Result>(write: (report: Omit<Report, 'restart'>) => Promise<Result>): Promise<Result> {
+    const fits = this.#head.length === firstOf(this.#head).length && this.#ring.lastSeq <= this.#writtenSeq;
+    if (!fits || this.#leftOut) await this.flush();
+    else await within(FLUSH_MS, this.#writing, () => undefined);
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const { report, written } = this.#next(firstOf(this.#head));
+    const result = await write(report);
+    this.#head = this.#head.slice(report.lines?.length ?? 0);
+    written();
+    return result;
+  }
+
   stop(): void {
     this.#over = true;
     clearTimeout(this.#timer);
@@ -164,16 +183,25 @@ export class Reporter {
 
   /** Writes one report, which includes the progress if it has changed. */
   async #sendOne(lines: readonly LogLine[], restart: boolean): Promise<void> {
+    const { report, written } = this.#next(lines);
+    if (report.lines === undefined && report.progress === undefined) return;
+    await this.#report({ ...report, ...(restart ? { restart } : {}) });
+    written();
+  }
+
+  /** Returns a report of these lines and of the progress, if it has changed. Call `written` once it is stored. */
+  #next(lines: readonly LogLine[]): { report: Report; written(): void } {
     const progress = { ...this.#progress };
     const json = JSON.stringify(progress);
-    const isNew = json !== this.#writtenProgress;
-    if (lines.length === 0 && !isNew) return;
-    await this.#report({
-      ...(lines.length === 0 ? {} : { lines }),
-      ...(isNew ? { progress } : {}),
-      ...(restart ? { restart } : {}),
-    });
-    this.#writtenProgress = json;
+    return {
+      report: {
+        ...(lines.length === 0 ? {} : { lines }),
+        ...(json === this.#writtenProgress ? {} : { progress }),
+      },
+      written: () => {
+        this.#writtenProgress = json;
+      },
+    };
   }
 
   /** Returns whether any lines between the last written line and these lines were left out. */

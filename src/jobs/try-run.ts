@@ -332,6 +332,7 @@ async function copyPublished(
     { ...scratch, onSkipped: () => {} },
     {
       held,
+      workflowId: scratch.place.workflowId,
       // The published records already have ids, and they were valid when they were published.
       definition: {
         ...definition,

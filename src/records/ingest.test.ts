@@ -57,7 +57,12 @@ async function bench(t: TestContext, onSkipped = (_: SkippedRecord) => {}): Prom
   const bring: Bench['bring'] = (held, lines, changes = {}) =>
     ingest(
       { store, ingester, onSkipped },
-      { held, definition: definition(changes), lines: Array.isArray(lines) ? inBatches(lines) : lines },
+      {
+        held,
+        workflowId: at.workflowId,
+        definition: definition(changes),
+        lines: Array.isArray(lines) ? inBatches(lines) : lines,
+      },
     );
   return {
     store,
@@ -245,8 +250,9 @@ test('fences a run that no longer holds its job', async (t) => {
 
 test('several runs share the thread', async (t) => {
   const { store, ingester } = await bench(t);
+  const workflowIds = ['a', 'b', 'c'];
   const runs = await Promise.all(
-    ['a', 'b', 'c'].map(async (id) => makeRunning(store, await makeWorkflow(store, { id }))),
+    workflowIds.map(async (id) => makeRunning(store, await makeWorkflow(store, { id }))),
   );
   const turns: number[] = [];
   async function* lines(run: number) {
@@ -260,7 +266,12 @@ test('several runs share the thread', async (t) => {
     runs.map((held, run) =>
       ingest(
         { store, ingester, onSkipped: () => {} },
-        { held, definition: definition({ limits }), lines: lines(run) },
+        {
+          held,
+          workflowId: workflowIds[run] as string,
+          definition: definition({ limits }),
+          lines: lines(run),
+        },
       ),
     ),
   );

@@ -45,16 +45,23 @@ export interface Ingested {
  * Reads all lines of a run and stages the records, after removing what an earlier attempt staged. One batch is planned
  * while the previous batch is written. Memory grows by only one bit per record.
  *
+ * @param input.hasLeftovers see `ClaimedJob` (default: true)
  * @param input.lines batches of JSON texts, one record each
  * @throws InvalidRecordError with the record's position, TooManyRecordsError, FencedError; an Error if the ingest
  *   thread has died
  */
 export async function ingest(
   { store, ingester, onSkipped }: IngestDeps,
-  input: { held: AttemptLease; definition: Definition; lines: AsyncIterable<readonly string[]> },
+  input: {
+    held: AttemptLease;
+    workflowId: string;
+    definition: Definition;
+    hasLeftovers?: boolean;
+    lines: AsyncIterable<readonly string[]>;
+  },
 ): Promise<Ingested> {
-  const { held, definition } = input;
-  await sweep(store, held);
+  const { held, workflowId, definition, hasLeftovers = true } = input;
+  if (hasLeftovers) await sweep(store, held);
 
   const total: Ingested = {
     records: 0,
@@ -66,8 +73,7 @@ export async function ingest(
     seen: new SeenSet(),
   };
   const { key, mode, onInvalid, limits } = definition;
-  const job = await store.jobs.get({ teamId: held.teamId, id: held.jobId });
-  const suppression = job && (await ingester.suppression(job));
+  const suppression = await ingester.suppression({ teamId: held.teamId, workflowId });
   const run = ingester.begin({ held, settings: { key, mode, onInvalid, limits, suppression } });
   /** Settles when the previous batch has been written. Meanwhile, the next batch is planned. */
   let staging = Promise.resolve();

@@ -99,7 +99,9 @@ class Connection {
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
       serialization: 'advanced',
     });
-    this.#launcher.on('message', (message: FromLauncher) => this.#receive(message));
+    this.#launcher.on('message', (messages: FromLauncher[]) => {
+      for (const message of messages) this.#receive(message);
+    });
     this.#launcher.once('disconnect', () => this.#lost('The process that starts runs has ended'));
     this.#launcher.once('error', (error) => this.#lost(error.message));
   }

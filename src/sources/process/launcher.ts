@@ -88,9 +88,16 @@ process.on('disconnect', () => {
   process.exit(0);
 });
 
+let untold: FromLauncher[] = [];
+
+/** Sends the messages of one turn of the event loop together. Most of the time of a short run goes into its messages. */
 function tell(message: FromLauncher): void {
-  // An error means that the server is gone. The event `disconnect` follows.
-  process.send?.(message, undefined, undefined, () => {});
+  if (untold.push(message) > 1) return;
+  setImmediate(() => {
+    // An error means that the server is gone. The event `disconnect` follows.
+    process.send?.(untold, undefined, undefined, () => {});
+    untold = [];
+  });
 }
 
 function receive(message: ToLauncher): void {

@@ -40,6 +40,28 @@ export function testJobLog(open: Open): void {
     assert.deepEqual(await readLog(store, held, 9), lines(1, 5, 'x'));
   });
 
+  it('stores the last report together with the end, whether the run is published, refused or canceled', async ({
+    store,
+  }) => {
+    const at = await makeWorkflow(store);
+    const progress = { records: 7, bytes: 70, pages: null, message: null };
+    const ends = {
+      guarded: { guards: { minRecords: 1, maxDropPercent: null } },
+      unchanged: {},
+      canceled: {},
+    };
+    for (const [outcome, changes] of Object.entries(ends)) {
+      const held = await makeRunning(store, at);
+      await store.jobs.report({ held, lines: lines(1, 1, 'x') });
+      if (outcome === 'canceled') await store.jobs.cancel({ teamId: at.teamId, id: held.jobId, by: 'Ada' });
+      const published = await publish(store, held, { ...changes, lines: lines(1, 3, 'x'), progress });
+      assert.equal(published.outcome, outcome);
+      assert.deepEqual(await readLog(store, held, 9), lines(1, 3, 'x'));
+      assert.deepEqual((await jobOf(store, held)).progress, progress);
+      if (outcome === 'guarded') await failAttempt(store, held);
+    }
+  });
+
   it('keeps the first and the last MiB of a long log for reports of any size', async ({ store }) => {
     for (const [id, text, count, atOnce] of [
       ['short', 'x'.repeat(99), 30_000, 4_000],

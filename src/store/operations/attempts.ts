@@ -14,6 +14,7 @@ import {
   type JobOrigin,
   onCancel,
   type ProcessMark,
+  type Progress,
   unlessCanceled,
 } from '../../model/job.ts';
 import { MAX_BACKOFF_MS, type Workflow } from '../../model/workflow.ts';
@@ -50,11 +51,18 @@ export interface ClaimedJob {
   workflow: Workflow;
   /** The incremental state stored by the last published run (`ctx.state`); null before the first published run. */
   state: unknown;
+  /** Whether an earlier attempt left records that were not published. They must be swept before others are staged. */
+  hasLeftovers: boolean;
 }
 
 export function claimedJob(job: Job, workflow: WorkflowRow): ClaimedJob {
   const state = workflow.state === null ? null : JSON.parse(workflow.state);
-  return { job, workflow: toWorkflow(workflow), state };
+  const { stagedAdded, stagedChanged, stagedRemoved, stagedLargest } = workflow;
+  // Each staged record is counted, and only publishing and sweeping reset the counters.
+  const hasLeftovers = [stagedAdded, stagedChanged, stagedRemoved, stagedLargest].some(
+    (count) => count !== 0,
+  );
+  return { job, workflow: toWorkflow(workflow), state, hasLeftovers };
 }
 
 /**
@@ -297,8 +305,11 @@ async function requestCancel(tx: Tx, job: JobRow, by: string): Promise<JobRow> {
 }
 
 /** Ends a running attempt as canceled, after its node has stopped the run. Event: `workflow_canceled`. */
-export async function endCanceled(tx: Tx, { held }: { held: AttemptLease }): Promise<void> {
-  const { job } = await lockHeld(tx, held);
+export async function endCanceled(
+  tx: Tx,
+  { held, progress }: { held: AttemptLease; progress?: Progress },
+): Promise<void> {
+  const job = reported((await lockHeld(tx, held)).job, progress);
   if (job.cancelRequestedAt === null) throw new Error(`Job ${job.id} has no cancellation request`);
   await endAttempt(tx, job, { follows: { state: 'canceled' }, reason: null, error: job.error });
 }
@@ -352,6 +363,11 @@ async function endAttempt(tx: Tx, job: JobRow, end: AttemptEnd): Promise<JobRow>
   else appendJobEvent(tx, ended, 'workflow_failed', { reason: end.reason, error, attempt: job.attempt });
   await Promise.all([save(tx, ended), moveUp(tx, ended)]);
   return ended;
+}
+
+/** The job with the last progress that its attempt has reported. */
+export function reported(job: JobRow, progress: Progress | undefined): JobRow {
+  return progress === undefined ? job : { ...job, progress: JSON.stringify(progress) };
 }
 
 /**

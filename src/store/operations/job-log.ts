@@ -41,17 +41,36 @@ export async function report(
     restart ? deleteEnd(tx, held, Number.MAX_SAFE_INTEGER) : undefined,
     lines.length === 0 ? [] : stored(tx, held),
   ]);
+  await append(tx, held, chunks, lines);
+}
+
+/**
+ * Appends lines to the log of an attempt.
+ *
+ * @param chunks the rows that the log has, read after the job was locked
+ */
+export async function append(
+  tx: Tx,
+  held: AttemptLease,
+  chunks: readonly Chunk[],
+  lines: readonly LogLine[],
+): Promise<void> {
+  if (lines.length === 0) return;
   const { additions, dropBefore } = plan(chunks, lines);
   await Promise.all([add(tx, held, additions), dropBefore > 0 ? deleteEnd(tx, held, dropBefore) : undefined]);
 }
 
-function setProgress(tx: Tx, { teamId, jobId, attempt }: AttemptLease, progress: Progress): Promise<number> {
+export function setProgress(
+  tx: Tx,
+  { teamId, jobId, attempt }: AttemptLease,
+  progress: Progress,
+): Promise<number> {
   return tx.db.run`
     update job set progress = ${JSON.stringify(progress)} where team_id = ${teamId} and id = ${jobId}
       and attempt = ${attempt} and state = 'running'`;
 }
 
-function stored(view: View, { teamId, jobId, attempt }: AttemptLease): Promise<Chunk[]> {
+export function stored(view: View, { teamId, jobId, attempt }: AttemptLease): Promise<Chunk[]> {
   return view.db.all<Chunk>`
     select part, seq, last_seq, bytes from job_log
     where team_id = ${teamId} and job_id = ${jobId} and attempt = ${attempt} order by part, seq`;

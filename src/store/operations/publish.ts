@@ -1,7 +1,7 @@
 /** Publishing: the short transaction that makes a run's records visible and ends its job. */
 
 import { changesUrl, publishedData } from '../../model/event.ts';
-import type { AttemptLease, RecordCounts } from '../../model/job.ts';
+import type { AttemptLease, LogLine, Progress, RecordCounts } from '../../model/job.ts';
 import { type Guards, guardMistake, mergeFields } from '../../model/planned-writes.ts';
 import { PUBLISHED, type PublishedSizes, publishMistake } from '../../model/quota.ts';
 import {
@@ -14,7 +14,8 @@ import type { Definition, Mode } from '../../model/workflow.ts';
 import { JOB, type JobRow, type WorkflowRow } from '../rows.ts';
 import { both } from '../sql.ts';
 import type { Tx } from '../transaction.ts';
-import { endCanceled, withoutMessage } from './attempts.ts';
+import { endCanceled, reported, withoutMessage } from './attempts.ts';
+import { append, setProgress, stored } from './job-log.ts';
 import { appendJobEvent, lockHeld, moveUp } from './jobs.ts';
 import { publishedBeside, quotaOf } from './quotas.ts';
 import { inOrder, inWorkflow, ofWorkflow } from './record-indexes.ts';
@@ -42,15 +43,31 @@ const DIFFERENCES_STEP = 10;
  *
  * `fields` are the field names of the run's records, in order of first appearance. In the modes `upsert` and `append`,
  * they are added to the field names of the previous version. `mode` defaults to the mode in the workflow's definition.
+ * `lines` and `progress` are the last report of the attempt, which is stored with any outcome.
  */
 export async function publish(
   tx: Tx,
-  input: { held: AttemptLease; guards: Guards; state: unknown; fields: readonly string[]; mode?: Mode },
+  input: {
+    held: AttemptLease;
+    guards: Guards;
+    state: unknown;
+    fields: readonly string[];
+    mode?: Mode;
+    lines?: readonly LogLine[];
+    progress?: Progress;
+  },
 ): Promise<Published> {
-  const { held, guards, state, fields, mode } = input;
-  const [{ job, workflow }] = await Promise.all([lockHeld(tx, held), inOrder(tx.db)]);
+  const { held, guards, state, fields, mode, lines = [], progress } = input;
+  const [locked, chunks] = await Promise.all([
+    lockHeld(tx, held),
+    lines.length === 0 ? [] : stored(tx, held),
+    inOrder(tx.db),
+  ]);
+  const { workflow } = locked;
+  const job = reported(locked.job, progress);
+  await append(tx, held, chunks, lines);
   if (job.cancelRequestedAt !== null) {
-    await endCanceled(tx, { held });
+    await endCanceled(tx, progress === undefined ? { held } : { held, progress });
     return { outcome: 'canceled' };
   }
   const before = await publishedVersion(tx, workflow);
@@ -65,7 +82,10 @@ export async function publish(
       records: { before: before.total, after: records.total },
       storedBytes: { before: before.bytes, after: bytes },
     }));
-  if (error !== undefined) return { outcome: 'guarded', error };
+  if (error !== undefined) {
+    if (progress !== undefined) await setProgress(tx, held, progress);
+    return { outcome: 'guarded', error };
+  }
 
   const changed = records.added + records.changed + records.removed > 0;
   const version = changed ? workflow.currentVersion + 1 : workflow.currentVersion;
