@@ -16,8 +16,12 @@ import type { Sink } from './sink.ts';
 const PEERS: Readonly<Record<string, Peer>> = { svix, convoy, outpost, hookaido };
 /** As many as Flowhook has in this benchmark. */
 const ENDPOINTS = 50;
+const BAD = 5;
 const CONNECTIONS = 64;
 const FOR_MS = 3_000;
+const WARM_MS = 500;
+/** As for Flowhook, whose circuit breakers open in this time. */
+const BAD_WARM_MS = 1_500;
 /** How long to wait for accepted messages. */
 const PATIENCE_MS = 60_000;
 const RATE = 200;
@@ -37,9 +41,14 @@ export async function peerByUrl(given: string, sink: Sink): Promise<Contestant> 
   const token = process.env[`FLOWHOOK_BENCH_${name.toUpperCase()}_TOKEN`] ?? '';
   const part = sink.under(`/${name}`);
   const endpoints = Array.from({ length: ENDPOINTS }, (_, n) => `${part.url}/${n}`);
-  const senders = await explained(peer, () => peer.connect({ url, token, endpoints }));
+  // Their paths contain `/bad/`, and their numbers follow those of the others.
+  const badOnes = Array.from({ length: BAD }, (_, n) => `${part.url}/bad/${ENDPOINTS + n}`);
+  const senders = await explained(peer, () =>
+    peer.connect({ url, token, endpoints: [...endpoints, ...badOnes] }),
+  );
   const requests = senders.map((send) => () => send(payload()));
-  return { name, round: () => explained(peer, () => figuresOf({ url, sink: part, requests })) };
+  const [good, bad] = [requests.slice(0, ENDPOINTS), requests.slice(ENDPOINTS)];
+  return { name, round: () => explained(peer, () => figuresOf({ url, sink: part, good, bad })) };
 }
 
 function payload(): string {
@@ -58,15 +67,28 @@ async function explained<Result>({ needs }: Peer, work: () => Promise<Result>): 
 async function figuresOf(input: {
   url: string;
   sink: Sink;
-  requests: readonly (() => RawRequest)[];
+  good: readonly (() => RawRequest)[];
+  bad: readonly (() => RawRequest)[];
 }): Promise<Record<string, number>> {
-  const { url, sink, requests } = input;
-  const figures = { posted: await posted({ url, sink, request: requests[0] as () => RawRequest }) };
-  const found = await latencyAt({ url, sink, requests, perSecond: RATE, warmMs: 500, forMs: FOR_MS });
-  if (found.paths < requests.length)
-    throw new Error(`Only ${found.paths} of ${requests.length} endpoints received something`);
+  const { url, sink, good, bad } = input;
+  const figures = { posted: await posted({ url, sink, request: good[0] as () => RawRequest }) };
+  const steady = { url, sink, perSecond: RATE, forMs: FOR_MS };
+  const found = await latencyAt({ ...steady, requests: good, warmMs: WARM_MS });
+  if (found.paths < ENDPOINTS)
+    throw new Error(`Only ${found.paths} of ${ENDPOINTS} endpoints received something`);
+  sink.misbehave('hang');
+  const requests = [...bad, ...good.slice(BAD)];
+  const beside = await latencyAt({ ...steady, requests, bad: BAD, warmMs: BAD_WARM_MS });
+  sink.misbehave('none');
   const { p50, p95, p99 } = found;
-  return { ...figures, [`p50 at ${RATE}/s`]: p50, [`p95 at ${RATE}/s`]: p95, [`p99 at ${RATE}/s`]: p99 };
+  return {
+    ...figures,
+    [`p50 at ${RATE}/s`]: p50,
+    [`p95 at ${RATE}/s`]: p95,
+    [`p99 at ${RATE}/s`]: p99,
+    [`p99 at ${RATE}/s, ${BAD} hang`]: beside.p99,
+    [`arrived, ${BAD} hang`]: beside.arrivedPercent,
+  };
 }
 
 /** Sends messages as fast as the API accepts them, and returns how many arrive per second. */

@@ -160,6 +160,22 @@ test('Hookaido gets messages at the route of each endpoint, with basic credentia
   );
 });
 
+test('a product gets 50 endpoints that respond, and 5 that hang while the others are measured', async (t) => {
+  const sink = await startSink();
+  t.after(() => sink.stop());
+  const { url, sent } = await product(t, () => ({ id: 'app' }));
+  await peerByUrl(`svix=${url}`, sink);
+  const paths = sent.flatMap(({ body }) => {
+    const { url: endpoint } = body as { url?: string };
+    return endpoint === undefined ? [] : [new URL(endpoint).pathname];
+  });
+  assert.equal(paths.length, 55);
+  assert.deepEqual(
+    [paths[0], paths[49], paths[50], paths[54]],
+    ['/svix/0', '/svix/49', '/svix/bad/50', '/svix/bad/54'],
+  );
+});
+
 test('an error of a product says what the product needs', async (t) => {
   const sink = await startSink();
   t.after(() => sink.stop());
