@@ -97,18 +97,47 @@ test('rejects calls while too many wait, and accepts calls again afterwards', as
   await assert.rejects(ensure(21), problem('stopping'));
 });
 
+/** A thread that returns the team of each call. */
+const ECHO = `if (message.close) process.exit();
+  const results = message.batch.calls.map((call) => ({ ok: true, value: call.input.teamId }));
+  const touched = { keys: false, jobs: false, cancels: false, deliveries: false, lanes: null };
+  parentPort.postMessage({ result: { results, touched } });`;
+
+test('sends new calls before all callers of a large batch have their results', async (t) => {
+  const order: string[] = [];
+  const open = () => {
+    const thread = threadThat(ECHO);
+    const send = thread.postMessage.bind(thread);
+    thread.postMessage = (message) => {
+      order.push('sent');
+      send(message);
+    };
+    return thread;
+  };
+  const writer = closing(t, new Writer(open, options));
+  await writer.start();
+  const call = () => writer.call('jobs.prune', { teamId: 'a' }).then(() => order.push('returned'));
+  const [first, ...others] = Array.from({ length: 100 }, call);
+  await Promise.all([first?.then(call), ...others]);
+  assert.equal(order[0], 'sent');
+  assert.equal(order[order.lastIndexOf('sent') - 1], 'returned');
+  assert.ok(order.lastIndexOf('sent') < 100, order.join());
+});
+
+test('closing ends after every caller of a large batch has its result', async (t) => {
+  const writer = closing(t, new Writer(() => threadThat(ECHO), options));
+  await writer.start();
+  let returned = 0;
+  for (let made = 0; made < 100; made += 1)
+    void writer.call('jobs.prune', { teamId: 'a' }).then(() => {
+      returned += 1;
+    });
+  await writer.close();
+  assert.equal(returned, 100);
+});
+
 test('a call of one team is in the next batch even when many calls of another team wait', async (t) => {
-  const writer = closing(
-    t,
-    new Writer(
-      () =>
-        threadThat(`if (message.close) process.exit();
-        const results = message.batch.calls.map((call) => ({ ok: true, value: call.input.teamId }));
-        const touched = { keys: false, jobs: false, cancels: false, deliveries: false, lanes: null };
-        parentPort.postMessage({ result: { results, touched } });`),
-      options,
-    ),
-  );
+  const writer = closing(t, new Writer(() => threadThat(ECHO), options));
   await writer.start();
   const order: string[] = [];
   const call = async (teamId: string) => order.push((await writer.call('jobs.prune', { teamId })) as string);

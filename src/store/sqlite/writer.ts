@@ -27,6 +27,13 @@ import type { FromWriter, ToWriter, WriterData } from './writer-thread.ts';
 
 /** Maximum number of waiting operations. Further operations are refused as `overloaded`. */
 const MAX_WAITING = 20_000;
+/**
+ * Number of results that callers get in one turn of the event loop. If all callers of a large batch got their results at
+ * once, their next requests would also arrive together: the thread would be idle until then, and the event loop while
+ * the thread works. Measured on a busy machine in 14 alternating rounds: 1.06 times as many queue calls per second at 64
+ * connections and 1.20 times at 256, with 3 and 15 % less processor time.
+ */
+const RESULTS_A_TURN = 16;
 /** Delay before a dead thread is restarted. */
 const RESTART_MS = 1_000;
 
@@ -65,6 +72,9 @@ export class Writer {
   /** Operations that were sent to the thread, in order. No more are sent while there are `MAX_CALLS`. */
   readonly #inFlight: Waiting[] = [];
   #waiting: Waiting[] = [];
+  /** Operations whose callers have not got the result yet, in order. */
+  readonly #committed: { call: Waiting; result: CallResult }[] = [];
+  #isSettling = false;
   #flushing = false;
   /** Set when a batch fails because of the disk, until the thread reports that it can write again. */
   #trouble: DiskTrouble | undefined;
@@ -188,7 +198,8 @@ export class Writer {
   get waitMs(): number {
     const now = performance.now();
     // The oldest waiting operation may be older than the operations in flight, because teams take turns.
-    return now - Math.min(this.#inFlight[0]?.at ?? now, this.#waiting[0]?.at ?? now);
+    const oldest = [this.#committed[0]?.call, this.#inFlight[0], this.#waiting[0]];
+    return now - Math.min(...oldest.map((call) => call?.at ?? now));
   }
 
   /** Waits until every accepted operation has a result, and then ends the thread. Calling this twice is harmless. */
@@ -202,7 +213,7 @@ export class Writer {
     this.#closed.abort();
     await this.#starting?.catch(() => undefined);
     await this.#restarting;
-    if (this.#waiting.length > 0 || this.#inFlight.length > 0) {
+    if (this.#isBusy) {
       await new Promise<void>((resolve) => {
         this.#onIdle = resolve;
       });
@@ -231,7 +242,15 @@ export class Writer {
         for (const call of batch) call.reject(error as Error);
       }
     }
-    if (this.#waiting.length === 0 && this.#inFlight.length === 0) this.#onIdle?.();
+    this.#endIfIdle();
+  }
+
+  #endIfIdle(): void {
+    if (!this.#isBusy) this.#onIdle?.();
+  }
+
+  get #isBusy(): boolean {
+    return this.#waiting.length > 0 || this.#inFlight.length > 0 || this.#committed.length > 0;
   }
 
   #hear(message: FromWriter): void {
@@ -248,14 +267,25 @@ export class Writer {
   #settle({ results, touched, trouble }: BatchResult): void {
     const batch = this.#inFlight.splice(0, results.length);
     if (trouble !== undefined) this.#noteTrouble(trouble, results[0]);
-    for (const [place, call] of batch.entries()) {
-      const result = results[place] as CallResult;
+    for (const [place, call] of batch.entries())
+      this.#committed.push({ call, result: results[place] as CallResult });
+    // Waiting operations are sent first, so that the thread is never idle while operations wait.
+    this.#flush();
+    if (!this.#isSettling) this.#settleSome();
+    if (Object.values(touched).includes(true)) this.#options.onTouched(touched);
+  }
+
+  /** Returns the first results to their callers, and the others in later turns of the event loop. */
+  #settleSome(): void {
+    // Operations that arrived since the last turn are sent first.
+    if (this.#flushing) this.#flush();
+    for (const { call, result } of this.#committed.splice(0, RESULTS_A_TURN)) {
       if (result.ok) call.resolve(result.value);
       else call.reject(unpackError(result.error));
     }
-    // Waiting operations are sent first, so that the thread is never idle while operations wait.
-    this.#flush();
-    if (Object.values(touched).includes(true)) this.#options.onTouched(touched);
+    this.#isSettling = this.#committed.length > 0;
+    if (this.#isSettling) setImmediate(() => this.#settleSome());
+    else this.#endIfIdle();
   }
 
   /** Logs the trouble once, instead of once for each batch that fails. */
@@ -283,7 +313,7 @@ export class Writer {
     }
     for (const call of lost) call.reject(new Problem('database_unavailable', { cause }));
     this.#copying?.reject(cause);
-    this.#onIdle?.();
+    this.#endIfIdle();
     if (this.#ended === undefined) this.#restarting = this.#restart();
   }
 
