@@ -15,7 +15,7 @@ export type PushFormat = (typeof PUSH_FORMATS)[number];
 export const PUSH_ENCODINGS = ['identity', 'gzip', 'zstd'] as const;
 export type PushEncoding = (typeof PUSH_ENCODINGS)[number];
 
-const MAX_BATCH_RECORDS = 500;
+const MAX_BATCH_RECORDS = 2_000;
 const MAX_BATCH_LENGTH = 1_048_576;
 /** The base-2 logarithm of the largest zstd window: RFC 9659 limits the window for zstd over HTTP to 8 MiB. */
 const ZSTD_WINDOW_LOG = 23;

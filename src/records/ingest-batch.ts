@@ -7,13 +7,13 @@ import { isSuppressed, type Suppression } from './suppress.ts';
  * Limits for the records that one transaction writes, and that the ingest thread processes in one turn, so that other
  * teams do not wait long.
  */
-const MAX_BATCH_RECORDS = 500;
+const MAX_BATCH_RECORDS = 2_000;
 const MAX_BATCH_BYTES = 1_048_576;
 /**
  * Maximum number of fields in a batch. Each field takes time in addition to its bytes: without this limit, a batch
  * could take ten times as long.
  */
-const MAX_BATCH_FIELDS = 5_000;
+const MAX_BATCH_FIELDS = 10_000;
 /** Limits of the field names that a run collects: their number and length. Further and longer names are omitted. */
 const MAX_FIELDS = 1_000;
 const MAX_FIELD_NAME = 256;

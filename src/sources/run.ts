@@ -44,7 +44,7 @@ export interface RunInput {
 export interface Run {
   process: ProcessMark;
   /**
-   * Batches of at most 500 lines or about 1 MiB. Each line is the JSON text of one record. Read the batches to the end
+   * Batches of at most 2,000 lines or about 1 MiB. Each line is the JSON text of one record. Read the batches to the end
    * before awaiting `end`, because the child blocks while nobody reads. Leaving the loop early stops the run.
    */
   batches: AsyncIterable<string[]>;

@@ -34,7 +34,7 @@ export function composed({ jobs, records, webhooks, deliveries }: Calls) {
 function inParts(parts: Calls['records']) {
   return {
     /**
-     * Writes one batch (at most 500 records and 1 MiB) under the next version. Returns the `seq` of each record, new
+     * Writes one batch (at most 2,000 records and 1 MiB) under the next version. Returns the `seq` of each record, new
      * ones first, in order. The operation is idempotent, so that a call whose result was lost can be repeated. Rejects
      * with an Error if a row differs from what `compare` returned. Takes several transactions if the rows to be
      * replaced are long.
@@ -54,7 +54,7 @@ function inParts(parts: Calls['records']) {
       return { seqs: [...seqs, ...changes.map(({ seq }) => seq)] };
     },
     /**
-     * Marks records of the current version (at most 500) as removed in the next version, except records that this run
+     * Marks records of the current version (at most 2,000) as removed in the next version, except records that this run
      * has written. Takes several transactions if the records are long.
      */
     async remove({ held, seqs }: { held: AttemptLease; seqs: readonly number[] }): Promise<void> {

@@ -198,8 +198,11 @@ export interface Room {
   bytes: number;
 }
 
-/** Maximum number of records that one transaction writes. */
-export const MAX_BATCH = 500;
+/**
+ * Maximum number of records that one transaction writes, which takes SQLite about 5 ms. Ingesting new records in batches
+ * of 500 took a quarter more processor time, because each commit waits for the disk, and makes readers drop their caches.
+ */
+export const MAX_BATCH = 2_000;
 /** Number of bytes of rows that one transaction should touch. Measured on SQLite: about 15 ms for a record of 1 MiB. */
 export const MAX_BATCH_BYTES = 1_048_576;
 

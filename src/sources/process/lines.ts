@@ -4,11 +4,11 @@ import { formatSize } from '../../std/amounts.ts';
 import { MalformedError, splitLines } from '../../std/lines.ts';
 
 const MAX_LINE_BYTES = 1 << 20;
-const MAX_BATCH_LINES = 500;
+const MAX_BATCH_LINES = 2_000;
 const MAX_BATCH_BYTES = 1 << 20;
 
 interface Lines {
-  /** The lines, in batches of at most 500 lines or about 1 MiB. The batches can be read only once. */
+  /** The lines, in batches of at most 2,000 lines or about 1 MiB. The batches can be read only once. */
   batches: AsyncIterable<string[]>;
   /**
    * Resolves when reading has ended: everything was read (`all`), the rest was discarded (`abandoned`), or the output

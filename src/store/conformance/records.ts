@@ -178,15 +178,15 @@ export function testRecords(open: Open): void {
 
   it('refuses a batch that is too large', async ({ store }) => {
     const held = await makeRunning(store, await makeWorkflow(store));
-    const records = Array.from({ length: 501 }, (_, n) => ({ id: String(n), body: `{"id":"${n}"}` }));
+    const records = Array.from({ length: 2_001 }, (_, n) => ({ id: String(n), body: `{"id":"${n}"}` }));
     const writes = (from: number) => ({
       inserts: insertsOf(records.slice(from)),
       changes: [],
     });
     const ids = records.map(({ id }) => id);
-    await assert.rejects(store.records.compare({ held, ids }), /500 records/);
-    await assert.rejects(store.records.stage({ held, writes: writes(0) }), /500 records/);
-    await assert.rejects(store.records.remove({ held, seqs: ids.map(Number) }), /500 records/);
+    await assert.rejects(store.records.compare({ held, ids }), /2000 records/);
+    await assert.rejects(store.records.stage({ held, writes: writes(0) }), /2000 records/);
+    await assert.rejects(store.records.remove({ held, seqs: ids.map(Number) }), /2000 records/);
     await store.records.stage({ held, writes: writes(1) });
   });
 

@@ -422,9 +422,9 @@ function bodyOfSize(body: string, size: string): string {
 }
 
 /**
- * Looks up the ids of a batch (at most 500). Call this after the previous batch has been staged. `sizes` are the UTF-8
+ * Looks up the ids of a batch (at most 2,000). Call this after the previous batch has been staged. `sizes` are the UTF-8
  * lengths of the incoming records, in the order of `ids`. A stored body that is much longer than the incoming record
- * differs in any case, and is returned as '', so that 500 bodies of 1 MiB are never in memory. Without `sizes`, every
+ * differs in any case, and is returned as '', so that 2,000 bodies of 1 MiB are never in memory. Without `sizes`, every
  * body is returned.
  */
 export async function compare(

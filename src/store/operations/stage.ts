@@ -19,6 +19,9 @@ import type { Tx } from '../transaction.ts';
 import { lockHeld } from './jobs.ts';
 import { hasId, inOrder, inWorkflow, ofWorkflow } from './record-indexes.ts';
 
+/** Maximum number of stored records that one transaction changes. Each takes SQLite several times as long as a new record. */
+const MAX_CHANGES = 500;
+
 /** The state of a run while it writes a batch. */
 interface Run {
   /**
@@ -59,10 +62,11 @@ export async function stage(
     grown: 0,
   };
   const seqs = inserts === null ? [] : await add(tx, run, inserts);
-  const step = atATime(tx.db, MAX_BATCH);
+  const most = Math.min(changes.length, MAX_CHANGES);
+  const step = atATime(tx.db, MAX_CHANGES);
   let handled = 0;
-  while (handled < changes.length && run.touched < MAX_BATCH_BYTES) {
-    const some = changes.slice(handled, handled + step);
+  while (handled < most && run.touched < MAX_BATCH_BYTES) {
+    const some = changes.slice(handled, Math.min(handled + step, most));
     await change(tx, run, some);
     handled += some.length;
   }
