@@ -141,8 +141,8 @@ export function createApp(parts: ServerParts & { services: Services; routes: rea
     };
     latest.set(raw.socket, exchange);
     boundUnread(raw, response);
-    // `close` follows `finish`, and is also emitted when the client disconnects.
-    response.once('close', () => {
+    // `close` follows `finish`, and is also emitted when the client disconnects. It is emitted once.
+    response.on('close', () => {
       leaveConnection(response);
       inFlight.remove(response);
       observeEnd(exchange);

@@ -1,6 +1,6 @@
 /** A request and its reply: thin wrappers around the objects of `node:http`. */
 import { randomUUID } from 'node:crypto';
-import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { finished, type Readable } from 'node:stream';
 import type { TrustedProxies } from '../../net/host.ts';
@@ -76,7 +76,8 @@ export class Reply {
   statusCode = 200;
   /** The argument of `send`. */
   body: unknown;
-  #headers: Record<string, string | number> = {};
+  /** Names and values in turns, as Node takes them. A reply has about ten headers. */
+  readonly #headers: (string | number)[] = [];
   #isHijacked = false;
 
   constructor(request: Request, raw: ServerResponse) {
@@ -91,12 +92,14 @@ export class Reply {
 
   /** Sets a header. Names are lower case everywhere. */
   header(name: string, value: string | number): this {
-    this.#headers[name] = value;
+    const at = this.#find(name);
+    if (at === -1) this.#headers.push(name, value);
+    else this.#headers[at + 1] = value;
     return this;
   }
 
   headers(headers: Readonly<Record<string, string | number>>): this {
-    Object.assign(this.#headers, headers);
+    for (const name in headers) this.header(name, headers[name] as string | number);
     return this;
   }
 
@@ -106,7 +109,7 @@ export class Reply {
 
   /** Adds request headers to `vary`, because the response depends on them. */
   vary(...names: readonly string[]): this {
-    const known = this.#headers.vary;
+    const known = this.getHeader('vary');
     if (known === undefined) return this.header('vary', names.join(', '));
     const listed = String(known).split(', ');
     for (const name of names) if (!listed.includes(name)) listed.push(name);
@@ -114,20 +117,33 @@ export class Reply {
   }
 
   getHeader(name: string): string | number | undefined {
-    return this.#headers[name];
+    const at = this.#find(name);
+    return at === -1 ? undefined : this.#headers[at + 1];
   }
 
-  getHeaders(): OutgoingHttpHeaders {
-    return this.#headers;
+  getHeaders(): Record<string, string | number> {
+    const headers: Record<string, string | number> = {};
+    for (let at = 0; at < this.#headers.length; at += 2) {
+      headers[this.#headers[at] as string] = this.#headers[at + 1] as string | number;
+    }
+    return headers;
   }
 
   hasHeader(name: string): boolean {
-    return this.#headers[name] !== undefined;
+    return this.#find(name) !== -1;
   }
 
   removeHeader(name: string): this {
-    delete this.#headers[name];
+    const at = this.#find(name);
+    if (at !== -1) this.#headers.splice(at, 2);
     return this;
+  }
+
+  /** The place of a header; -1 if it is not set. */
+  #find(name: string): number {
+    const headers = this.#headers;
+    for (let at = 0; at < headers.length; at += 2) if (headers[at] === name) return at;
+    return -1;
   }
 
   /** Redirects the client temporarily. */
@@ -160,17 +176,16 @@ export class Reply {
    */
   write(body: Body, failed: (error: unknown) => void): void {
     const { raw, statusCode } = this;
-    const headers = this.#headers;
     // Frees the body, because a connection keeps its latest reply until the next one.
     this.body = undefined;
-    if (statusCode === 204) delete headers['content-type'];
+    if (statusCode === 204) this.removeHeader('content-type');
     if (body === undefined || statusCode === 204) {
       const hasLength = statusCode !== 204 && statusCode !== 304 && this.request.method !== 'HEAD';
-      if (hasLength) headers['content-length'] = 0;
-      raw.writeHead(statusCode, headers).end();
+      if (hasLength) this.header('content-length', 0);
+      raw.writeHead(statusCode, this.#headers).end();
     } else if (typeof body === 'string' || body instanceof Uint8Array) {
-      headers['content-length'] = Buffer.byteLength(body);
-      raw.writeHead(statusCode, headers).end(body);
+      this.header('content-length', Buffer.byteLength(body));
+      raw.writeHead(statusCode, this.#headers).end(body);
     } else {
       this.#pipe(body, failed);
     }
