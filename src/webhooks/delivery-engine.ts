@@ -35,8 +35,11 @@ import { Slots } from './lane-slots.ts';
 import { SettlementWriter } from './settlement-writer.ts';
 
 const LOOK_EVERY_MS = 500;
-/** Maximum number of unsettled attempts. Beyond it, the store is slow or unavailable, and nothing more is sent. */
-const MAX_UNSETTLED = 512;
+/**
+ * Maximum number of unsettled attempts. Beyond it, the store is slow or unavailable, and nothing more is sent. There is
+ * room for two batches that are being written and for as many settlements that wait for them.
+ */
+const MAX_UNSETTLED = 1_024;
 /**
  * Maximum number of characters of event bodies in the queues of all lanes. Beyond it, a lane loads only the deliveries
  * that it can send immediately.
@@ -74,8 +77,12 @@ export class DeliveryEngine {
   readonly #leases: LaneLeases;
   readonly #stopGraceMs: number;
   readonly #lanes = new Map<string, Lane>();
-  /** Lanes that can send, ordered so that the least recently served lane comes first. */
+  /**
+   * Lanes that can send, ordered so that the least recently served lane comes first. Lanes that await a response have a
+   * set of their own, because they wait together while slots are scarce.
+   */
   readonly #ready = new Set<Lane>();
+  readonly #readyAgain = new Set<Lane>();
   readonly #slots = new Slots<Lane>();
   /** Running requests, loads and other work. */
   readonly #tasks = new Set<Promise<void>>();
@@ -139,6 +146,7 @@ export class DeliveryEngine {
       deliveries: store.deliveries,
       log: input.log,
       random: this.#random,
+      inFlight: () => this.#slots.size,
       onSettled: (settlement) => this.#afterSettle(settlement),
       onGivenUp: (settlement) => this.#afterGivingUp(settlement),
     });
@@ -223,7 +231,8 @@ export class DeliveryEngine {
   }
 
   async #quietMs(): Promise<number> {
-    const isAtWork = this.#tasks.size > 0 || this.#settlements.size > 0 || this.#ready.size > 0;
+    const isAtWork =
+      this.#tasks.size > 0 || this.#settlements.size > 0 || this.#ready.size + this.#readyAgain.size > 0;
     // Deliveries of lanes that rest stay due, and asking the store costs more than the check that found them.
     return isAtWork || this.#foundDue ? 0 : quietMs(this.#store, this.#store.deliveries.nextDueAt);
   }
@@ -358,9 +367,11 @@ export class DeliveryEngine {
     if (this.#lanes.get(lane.due.webhookId) !== lane) return;
     const nowMs = this.#store.now();
     const at = lane.startsAt(nowMs);
-    if (at <= nowMs && lane.queued > 0) this.#ready.add(lane);
-    else {
-      this.#ready.delete(lane);
+    if (at <= nowMs && lane.queued > 0) {
+      (lane.awaitsResponse ? this.#ready : this.#readyAgain).delete(lane);
+      (lane.awaitsResponse ? this.#readyAgain : this.#ready).add(lane);
+    } else {
+      this.#unready(lane);
       if (at > nowMs && at < Number.POSITIVE_INFINITY) {
         this.#resting.set(lane, at);
         if (at < this.#timerAt) this.#setTimer(at);
@@ -393,25 +404,32 @@ export class DeliveryEngine {
     }, ms).unref();
   }
 
+  #unready(lane: Lane): void {
+    this.#ready.delete(lane);
+    this.#readyAgain.delete(lane);
+  }
+
   /** Sends as much as the limits allow, one delivery of each ready lane in turn. */
   #pump(changed?: Lane): void {
     const nowMs = this.#store.now();
     for (const { holder } of this.#slots.age(this.#elapsed())) holder.hasAged();
     if (changed !== undefined) this.#consider(changed);
-    for (const lane of this.#ready) {
-      if (this.#stopping || this.#slots.isFull || this.#settlements.size >= MAX_UNSETTLED) return;
-      if (this.#slots.isScarce && lane.awaitsResponse) continue;
-      if (!this.#leases.trusts(lane)) {
-        this.#ready.delete(lane);
-        continue;
-      }
-      if (!this.#slots.admits({ teamId: lane.due.teamId, slow: lane.slow })) continue;
-      this.#ready.delete(lane);
+    // A lane that is sent to moves to the end of the second set, so each loop ends when the limits are reached.
+    for (const lane of this.#ready) if (!this.#serve(lane, nowMs)) return;
+    for (const lane of this.#readyAgain) if (this.#slots.isScarce || !this.#serve(lane, nowMs)) return;
+  }
+
+  /** Sends one delivery of a lane if the limits allow. Returns whether other lanes may send. */
+  #serve(lane: Lane, nowMs: number): boolean {
+    if (this.#stopping || this.#slots.isFull || this.#settlements.size >= MAX_UNSETTLED) return false;
+    if (!this.#leases.trusts(lane)) this.#unready(lane);
+    else if (this.#slots.admits({ teamId: lane.due.teamId, slow: lane.slow })) {
+      this.#unready(lane);
       const delivery = lane.take(nowMs);
       if (delivery !== undefined) this.#launch(lane, delivery);
-      // The iteration visits a lane that is added again after all other lanes.
       this.#consider(lane);
     }
+    return true;
   }
 
   #launch(lane: Lane, delivery: DueDelivery): void {
@@ -477,7 +495,7 @@ export class DeliveryEngine {
 
   #drop(lane: Lane): void {
     for (const delivery of lane.drop()) this.#queuedCharacters -= delivery.body.length;
-    this.#ready.delete(lane);
+    this.#unready(lane);
   }
 
   /**
@@ -491,7 +509,7 @@ export class DeliveryEngine {
     for (const [id, lane] of this.#lanes) {
       if (lane === served || !lane.isEmpty) continue;
       this.#lanes.delete(id);
-      this.#ready.delete(lane);
+      this.#unready(lane);
       this.#resting.delete(lane);
       return;
     }

@@ -29,13 +29,14 @@ function settlement(deliveryId: string, webhookId = 'wh_1'): Settlement {
 }
 
 /** A settler whose store does what `write` says with each batch of delivery ids. */
-function settling(write: (ids: string[]) => Promise<void>, gatherMs?: number) {
+function settling(write: (ids: string[]) => Promise<void>, gatherMs?: number, inFlight = () => 0) {
   const settled: string[] = [];
   const givenUp: string[] = [];
   const settler = new SettlementWriter({
     deliveries: { settle: ({ settlements }) => write(settlements.map((one) => one.deliveryId)) },
     log: silentLogger,
     random: () => 0,
+    inFlight,
     ...(gatherMs === undefined ? {} : { gatherMs }),
     onSettled: (one) => settled.push(one.deliveryId),
     onGivenUp: (one) => givenUp.push(one.deliveryId),
@@ -44,13 +45,14 @@ function settling(write: (ids: string[]) => Promise<void>, gatherMs?: number) {
 }
 
 /** A settler whose writes end when the test calls `goOn`. */
-function held() {
+function held({ inFlight = 0 } = {}) {
   const batches: number[] = [];
   let written = Promise.withResolvers<void>();
-  const { settler, settled } = settling(async (ids) => {
+  const hold = async (ids: string[]) => {
     batches.push(ids.length);
     await written.promise;
-  }, 60_000);
+  };
+  const { settler, settled } = settling(hold, 60_000, () => inFlight);
   return {
     settler,
     settled,
@@ -92,6 +94,17 @@ test('waits for a larger batch while another is written, unless a lane is waitin
   await add(10);
   await add(1, true);
   assert.deepEqual(batches, [1, 64, 10, 11]);
+  await goOn();
+  await settler.idle();
+});
+
+test('with many requests in flight, waits for as many settlements', async () => {
+  const { settler, batches, add, goOn } = held({ inFlight: 100 });
+  await add(1);
+  await add(99);
+  assert.deepEqual(batches, [1], '99 settlements are too few for a batch');
+  await add(1);
+  assert.deepEqual(batches, [1, 100]);
   await goOn();
   await settler.idle();
 });
