@@ -44,8 +44,9 @@ const TIMES = 100;
 const MOST: Record<string, [statements: number, read: number, written: number]> = {
   'a key is looked up': [1, 3, 0],
   'a workflow is looked up': [1, 5, 0],
-  'a job is queued': [10, 36, 9],
-  'a job is refused': [4, 7, 0],
+  'a job is queued': [9, 36, 9],
+  // One statement tries to insert the job, so that a call that is not refused needs one less.
+  'a job is refused': [5, 7, 0],
   'a job is looked up': [1, 4, 0],
   // A claim also adds the event `workflow_queued` to the index of its workflow, which a queue call no longer does.
   'a job is claimed': [16, 47, 18],

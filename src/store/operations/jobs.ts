@@ -53,10 +53,10 @@ export async function enqueue(
     trace?: string | null;
   },
 ): Promise<Enqueued> {
-  const [workflow, earlier, unfinished] = await Promise.all([
+  const [workflow, earlier, known] = await Promise.all([
     tx.db.pick({ sqlite: readCallable, postgres: lockCallable })(tx, input),
     remembered(tx, input, 'jobs.enqueue'),
-    unfinishedJobs(tx, input),
+    tx.db.pick({ sqlite: async () => undefined, postgres: unfinishedJobs })(tx, input),
   ]);
   if (workflow === undefined) return { outcome: 'not_found' };
   if (earlier !== undefined) return { outcome: 'replayed', job: toJob(earlier.job) };
@@ -64,14 +64,20 @@ export async function enqueue(
   if (sourceType === 'push') return { outcome: 'receives_push' };
   if (pausedAt !== null) return { outcome: 'paused' };
 
-  const slots = overlap === 'buffer' ? [0, 1] : [0];
-  const slot = slots.find((candidate) => unfinished.every((job) => job.slot !== candidate));
-  const last = unfinished.at(-1);
+  const job = newJob(tx, { ...input, slot: 0, priority });
+  const isInserted = known === undefined && (await insertFirst(tx, job));
+  const [first, second] = isInserted ? [] : (known ?? (await unfinishedJobs(tx, input)));
   // A job in slot 1 always waits behind a job in slot 0. If slot 0 is free, the workflow has no unfinished job.
-  if (slot === undefined && last !== undefined) return { outcome: 'occupied', job: toJob(last) };
-  const job = newJob(tx, { ...input, slot: slot ?? 0, priority });
+  if (first !== undefined) {
+    if (overlap !== 'buffer' || second !== undefined)
+      return { outcome: 'occupied', job: toJob(second ?? first) };
+    job.slot = 1;
+  }
   appendJobEvent(tx, job, 'workflow_queued');
-  await Promise.all([insertJob(tx, job), remember(tx, input, 'jobs.enqueue', job.id)]);
+  await Promise.all([
+    isInserted ? undefined : insertJob(tx, job),
+    remember(tx, input, 'jobs.enqueue', job.id),
+  ]);
   tx.touched.jobs = true;
   return { outcome: 'queued', job: toJob(job) };
 }
@@ -146,6 +152,19 @@ const NEW_COLUMNS = {
   trace: 'text',
 } as const satisfies Record<string, ColumnType>;
 const NEW_FIELDS = Object.keys(NEW_COLUMNS).map(camelCase) as (keyof JobRow)[];
+
+/**
+ * Inserts a job into slot 0 of its workflow, unless this slot is occupied. Returns whether it was inserted. SQLite looks
+ * for the slot in any case when it inserts; looking for unfinished jobs before that took 8 % of the writer's processor
+ * time for a queue call.
+ */
+async function insertFirst({ db }: Tx, job: JobRow): Promise<boolean> {
+  return (await db.run(INSERT_FIRST, ...NEW_FIELDS.map((field) => job[field]))) === 1;
+}
+
+const INSERT_FIRST = `
+  insert into job (${Object.keys(NEW_COLUMNS)}) values (${NEW_FIELDS.map((_, at) => `$${at + 1}`)})
+  on conflict (team_id, workflow_id, slot) where finished_at is null do nothing`;
 
 /** The fields of a call that identify its idempotency key. */
 type Keyed = Omit<Parameters<typeof enqueue>[1], 'origin' | 'trace'>;
