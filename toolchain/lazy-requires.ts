@@ -1,14 +1,14 @@
 /**
  * A plugin of Rolldown that loads a module when it is first used instead of when the file that imports it is loaded. A
- * command then loads only the chunks and the modules of Node that it really uses. `loadAllCode` of `src/std/own-files.ts`
- * loads the other chunks.
+ * command then loads only the chunks and the modules of Node that it really uses. `keepCode` of `src/std/own-files.ts`
+ * reads the other chunks.
  *
  * `const node_fs = require("node:fs"); … node_fs.statSync(…)` becomes
  * `let node_fs$; const node_fs = () => node_fs$ ??= require("node:fs"); … (node_fs()).statSync(…)`.
  */
 import type { Plugin } from 'rolldown';
 import { parseAst } from 'rolldown/parseAst';
-import { UNLOADED } from '../src/std/own-files.ts';
+import { LAZY } from '../src/std/own-files.ts';
 
 type Node = { type: string; start: number; end: number; [key: string]: unknown };
 
@@ -67,8 +67,8 @@ export function withLazyRequires(code: string): string {
   const loaders = [...modules].map(
     ([name, value]) => `let ${name}$; const ${name} = () => ${name}$ ??= ${value};\n`,
   );
-  const chunks = [...modules].filter(([, value]) => value.includes('require("./')).map(([name]) => name);
-  const list = chunks.length > 0 ? `(globalThis.${UNLOADED} ??= []).push(${chunks.join(', ')});\n` : '';
+  const chunks = [...modules.values()].flatMap((value) => /"\.\/[^"]+"/.exec(value) ?? []);
+  const list = chunks.length > 0 ? `(globalThis.${LAZY} ??= []).push(${chunks.join(', ')});\n` : '';
   return `${code.slice(0, first)}${loaders.join('')}${list}${parts.join('')}${code.slice(at)}`;
 }
 

@@ -1,7 +1,12 @@
 /** The bundle loads a module when it is first used. */
 import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
-import { loadAllCode } from '../../src/std/own-files.ts';
+import { pathToFileURL } from 'node:url';
+import { keepCode } from '../../src/std/own-files.ts';
 import { withLazyRequires } from '../../toolchain/lazy-requires.ts';
 
 /** Runs a chunk as Node does. Returns its exports, and a list of the modules that it has loaded so far. */
@@ -27,16 +32,20 @@ test('a module is loaded once, when it is first used', () => {
   assert.deepEqual(loaded, ['node:fs']);
 });
 
-test('a server can load all chunks before it uses them', async () => {
-  const { exports, loaded } = run(
-    '"use strict"; let require_a = require("./a.cjs"); exports.a = () => require_a.a;',
-    { './a.cjs': { a: 1 } },
-  );
-  assert.deepEqual(loaded, []);
-  await loadAllCode();
-  assert.deepEqual(loaded, ['./a.cjs']);
-  assert.equal(exports.a?.(), 1);
-  assert.deepEqual(loaded, ['./a.cjs']);
+test('a server has its code in memory after its files were replaced', async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), 'flowhook-lazy-'));
+  t.after(() => rm(directory, { recursive: true }));
+  const chunks = {
+    'main.cjs': 'let require_a = require("./a.cjs"); exports.a = () => require_a.b();',
+    'a.cjs': 'let require_b = require("./b.cjs"); exports.b = () => require_b.name;',
+    'b.cjs': 'exports.name = "b";',
+  };
+  for (const [name, code] of Object.entries(chunks))
+    await writeFile(join(directory, name), withLazyRequires(code));
+  const main = createRequire(import.meta.url)(join(directory, 'main.cjs'));
+  await keepCode(pathToFileURL(join(directory, 'main.cjs')).href);
+  for (const name of Object.keys(chunks)) await rm(join(directory, name));
+  assert.equal(main.a(), 'b');
 });
 
 test('strict mode, classes, default imports and properties of the same name keep working', () => {

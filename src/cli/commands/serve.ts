@@ -5,7 +5,7 @@ import { misspelledVariables } from '../../config/sources.ts';
 import { createLogger } from '../../observe/log.ts';
 import { type Service, startService } from '../../service/service.ts';
 import { countWords } from '../../std/amounts.ts';
-import { loadAllCode } from '../../std/own-files.ts';
+import { keepCode } from '../../std/own-files.ts';
 import type { Command } from '../command.ts';
 import { sentenceOf } from '../exit.ts';
 import { prepareDataDirectory } from '../open.ts';
@@ -40,7 +40,7 @@ export function addServe(program: Command): void {
     const service = await startService(config, log, { dashboard: { builds: true } });
     greet(service, config);
     const leave = reloadOnHangUp(service);
-    await loadAllCode();
+    await keepCode();
     await signal;
     leave();
     say(

@@ -4,7 +4,7 @@
  */
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import type { Quotas } from '../../model/quota.ts';
-import { loadAllCode } from '../../std/own-files.ts';
+import { keepCode } from '../../std/own-files.ts';
 import { type Batch, type BatchResult, MAX_CALLS, type PackedError, packError, runBatch } from './batch.ts';
 import { Database } from './database.ts';
 import { canWrite } from './disk-trouble.ts';
@@ -62,7 +62,7 @@ function serve(port: MessagePort, { path, synchronous, quotas }: WriterData): vo
     void work();
   });
   say({ ready: true });
-  void loadAllCode();
+  void keepCode();
 
   /**
    * Handles one message at a time, because operations are asynchronous, and because no transaction may be open at the
