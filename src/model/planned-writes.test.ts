@@ -46,6 +46,15 @@ test('restores a row that the run has closed if the record reverts to it', () =>
   assert.deepEqual(changes({ mine: 'm' }), [{ kind: 'rewrite', seq: 3, body: 'm' }]);
 });
 
+test('refuses rows that are not in the order of the records', () => {
+  const records = new Map([
+    ['a', 'old a'],
+    ['b', 'old b'],
+  ]);
+  const rows = [row('b', 2), row('a', 1)];
+  assert.throws(() => planWrites({ version: 2, mode: 'replace', rows, records }), /not in the order/);
+});
+
 test('never changes an existing record in the mode append', () => {
   const { writes, kept } = plan('append', { other: 'o', fresh: 'f', new: 'n' });
   assert.deepEqual(writes, { inserts: insertsOf([{ id: 'new', body: 'n' }]), changes: [] });
