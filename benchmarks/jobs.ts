@@ -1,5 +1,4 @@
 /** Jobs from the call that queues them to their end, and many schedules that are due at the same moment. */
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -10,6 +9,7 @@ import { type Benchmark, type Contestant, median } from './benchmark.ts';
 import { type Flowhook, startFlowhook } from './flowhook.ts';
 import { startDurablePostgres } from './postgres.ts';
 import { whileQueueing } from './queueing.ts';
+import { type Spawner, startSpawner } from './spawner.ts';
 import { openTables } from './tables.ts';
 
 const KINDS = ['command', 'module', 'http'] as const;
@@ -82,11 +82,13 @@ const benchmark: Benchmark = {
     try {
       const origin = await startOrigin();
       stops.push(() => origin.stop());
+      const spawner = startSpawner();
+      stops.push(() => spawner.stop());
       const flowhook = await startFlowhook(definitions(origin.url), { FLOWHOOK_ALLOW_NETWORKS: 'loopback' });
       stops.push(() => flowhook.stop());
       for (const kind of KINDS) for (let n = 0; n < JOBS[kind]; n++) await flowhook.applied(kind + n);
       contestants.push(
-        { name: 'bare spawn', round: () => spawnBare(flowhook.directory, origin) },
+        { name: 'bare spawn', round: () => spawnBare(spawner, flowhook.directory, origin) },
         { name: 'flowhook', round: () => runJobs(flowhook, origin) },
       );
       const addSchedules = async (count: number, database?: string) => {
@@ -152,7 +154,11 @@ for await (const record of records()) console.log(JSON.stringify(record));`,
 }
 
 /** The limit: the same child processes without the service. */
-async function spawnBare(directory: string, origin: Origin): Promise<Record<string, number>> {
+async function spawnBare(
+  spawner: Spawner,
+  directory: string,
+  origin: Origin,
+): Promise<Record<string, number>> {
   const argumentsOf: Record<Kind, string[]> = {
     command: ['bash', '-c', SHELL],
     module: [process.execPath, join(directory, 'bare', 'module.mjs')],
@@ -160,32 +166,18 @@ async function spawnBare(directory: string, origin: Origin): Promise<Record<stri
   };
   const figures: Record<string, number> = {};
   for (const kind of KINDS) {
+    const argv = argumentsOf[kind];
     const lines: number[] = [];
     for (let n = 0; n < STARTS; n++) {
-      const from = now();
-      lines.push(firstLine(kind, await outputOf(argumentsOf[kind]), origin) - from);
+      const { fromMs, output } = await spawner.run({ argv, times: 1, atOnce: 1 });
+      lines.push(firstLine(kind, JSON.parse(output), origin) - fromMs);
     }
     figures[`${kind}, first line, median`] = median(lines);
     figures[`${kind}, first line, slowest`] = Math.max(...lines);
-    const from = now();
-    let left = JOBS[kind];
-    const slot = async () => {
-      while (left-- > 0) await outputOf(argumentsOf[kind]);
-    };
-    await Promise.all(Array.from({ length: AT_ONCE }, slot));
-    figures[ENDED[kind]] = (JOBS[kind] * 1_000) / (now() - from);
+    const { tookMs } = await spawner.run({ argv, times: JOBS[kind], atOnce: AT_ONCE });
+    figures[ENDED[kind]] = (JOBS[kind] * 1_000) / tookMs;
   }
   return figures;
-}
-
-async function outputOf([program = '', ...args]: string[]): Promise<{ name: string }> {
-  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'inherit'] });
-  let text = '';
-  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
-    text += chunk;
-  });
-  await once(child, 'close');
-  return JSON.parse(text);
 }
 
 async function runJobs(flowhook: Flowhook, origin: Origin): Promise<Record<string, number>> {
