@@ -78,8 +78,9 @@ async function figuresOf(input: {
     throw new Error(`Only ${found.paths} of ${ENDPOINTS} endpoints received something`);
   sink.misbehave('hang');
   const requests = [...bad, ...good.slice(BAD)];
-  const beside = await latencyAt({ ...steady, requests, bad: BAD, warmMs: BAD_WARM_MS });
-  sink.misbehave('none');
+  const beside = await latencyAt({ ...steady, requests, bad: BAD, warmMs: BAD_WARM_MS }).finally(() =>
+    sink.misbehave('none'),
+  );
   const { p50, p95, p99 } = found;
   return {
     ...figures,

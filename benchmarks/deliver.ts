@@ -20,7 +20,8 @@ const benchmark: Benchmark = {
     'sends the event), for events to 50 endpoints in turn. "5 hang" and similar: 5 of the 50 endpoints ' +
     'misbehave, and only the others are measured; "arrived": the share of events that arrived. "1,000 dead": ' +
     'another 1,000 endpoints refuse connections, with 100,000 deliveries waiting for them. "posted": events ' +
-    'sent through the API over 64 connections, until all have arrived.',
+    'sent through the API over 64 connections, until all have arrived. Other products may still retry what hung ' +
+    'in an earlier round.',
   units: FIGURES,
   limit: 'bare undici',
   async setUp({ full, peers }) {

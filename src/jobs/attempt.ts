@@ -354,10 +354,10 @@ async function publishLines(
     clearTimeout(deadline);
     // A canceled run is not killed here, because its grace period has not ended yet.
     if (!signals.cancel.aborted) kill();
-    await run.end;
-    await ingestEnded;
     signals.cancel.removeEventListener('abort', stop);
     signals.abort.removeEventListener('abort', kill);
+    await ingestEnded;
+    await run.end;
   }
 }
 
@@ -367,7 +367,10 @@ async function publishLines(
  */
 async function noteProcess(store: Store, held: AttemptLease, { process, end }: Lines): Promise<void> {
   if (process === undefined) return;
-  const hasEnded = end.then(() => true);
+  const hasEnded = end.then(
+    () => true,
+    () => true,
+  );
   if (!(await within(NOTED_AFTER_MS, hasEnded, () => false))) await store.jobs.setProcess({ held, process });
 }
 

@@ -290,10 +290,6 @@ export class Engine {
   /** Called before an attempt publishes. The next job is claimed with the transaction that publishes. */
   #leavePlace(lease: Lease): void {
     this.#working.delete(lease);
-    // A team whose attempts take all of its places gets another one only when this attempt has ended.
-    const others = [...this.#running.keys()].filter(({ held }) => held.teamId !== lease.held.teamId);
-    const isTeamFull = others.length === 0 && this.#running.size >= this.#options.perTeam;
-    if (this.#isFull && !isTeamFull)
-      this.#claim().catch((err) => this.#options.log.error({ err }, 'engine.failed'));
+    if (this.#isFull) this.#claim().catch((err) => this.#options.log.error({ err }, 'engine.failed'));
   }
 }

@@ -182,3 +182,20 @@ test('the last lines are written by the call that ends the attempt, and again if
   assert.deepEqual(await reporter.last(async (report) => report), {});
   assert.equal(reports.flatMap(({ lines = [] }) => lines).length, 400);
 });
+
+test('lines are also reported while the call that ends the attempt waits for the database', async (t) => {
+  const { reporter, reports, pass } = reporterOf(t);
+  reporter.line('info', 'one');
+  const ending = Promise.withResolvers<void>();
+  const ended = reporter.last(() => ending.promise);
+  await pass(200);
+  assert.deepEqual(
+    reports.flatMap(({ lines = [] }) => lines.map(({ text }) => text)),
+    ['one'],
+  );
+  reporter.line('error', 'two');
+  ending.resolve();
+  await ended;
+  await reporter.flush();
+  assert.equal(reports.at(-1)?.lines?.[0]?.text, 'two');
+});

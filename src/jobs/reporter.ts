@@ -100,11 +100,10 @@ export class Reporter {
     const fits = this.#head.length === firstOf(this.#head).length && this.#ring.lastSeq <= this.#writtenSeq;
     if (!fits || this.#leftOut) await this.flush();
     else await within(FLUSH_MS, this.#writing, () => undefined);
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-    const { report, written } = this.#next(firstOf(this.#head));
+    const lines = firstOf(this.#head);
+    const { report, written } = this.#next(lines);
     const result = await write(report);
-    this.#head = this.#head.slice(report.lines?.length ?? 0);
+    this.#isWritten(lines);
     written();
     return result;
   }
@@ -168,7 +167,7 @@ export class Reporter {
     while (this.#head.length > 0) {
       const lines = firstOf(this.#head);
       await this.#sendOne(lines, false);
-      this.#head = this.#head.slice(lines.length);
+      this.#isWritten(lines);
     }
     let rest = newest;
     while (rest.length > 0) {
@@ -179,6 +178,12 @@ export class Reporter {
       rest = rest.slice(lines.length);
     }
     await this.#sendOne([], false);
+  }
+
+  /** Removes lines of the first MiB, which a slow report and `last` may both have written. */
+  #isWritten(lines: readonly LogLine[]): void {
+    const seq = lines.at(-1)?.seq ?? 0;
+    this.#head = this.#head.filter((line) => line.seq > seq);
   }
 
   /** Writes one report, which includes the progress if it has changed. */

@@ -190,7 +190,10 @@ class Distribution {
   }
 }
 
-/** The labels of a series in the text format. Prometheus escapes quotes, backslashes and line breaks as JSON does. */
+/**
+ * The labels of a series in the text format, which escapes quotes, backslashes and line breaks as JSON does. No value of
+ * a label may contain other control characters.
+ */
 function labelList(labels: Labels): string {
   let list = '';
   for (const name in labels)

@@ -1,10 +1,10 @@
-/** Turns the lines of a run into batches of valid records. Each batch fits into one transaction. */
+/** Turns the lines of a run into batches of valid records. The new records of a batch fit into one transaction. */
 import { InvalidRecordError, type ReadRecord, readRecord } from '../model/record.ts';
 import type { Definition } from '../model/workflow.ts';
 import { isSuppressed, type Suppression } from './suppress.ts';
 
 /**
- * Limits for the records that one transaction writes, and that the ingest thread processes in one turn, so that other
+ * Limits for the new records that one transaction writes, and that the ingest thread processes in one turn, so that other
  * teams do not wait long.
  */
 const MAX_BATCH_RECORDS = 2_000;

@@ -37,7 +37,7 @@ function inParts(parts: Calls['records']) {
      * Writes one batch (at most 2,000 records and 1 MiB) under the next version. Returns the `seq` of each record, new
      * ones first, in order. The operation is idempotent, so that a call whose result was lost can be repeated. Rejects
      * with an Error if a row differs from what `compare` returned. Takes several transactions if the rows to be
-     * replaced are long.
+     * replaced are long, or more than 500.
      */
     async stage({
       held,

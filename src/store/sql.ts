@@ -199,7 +199,7 @@ export interface Room {
 }
 
 /**
- * Maximum number of records that one transaction writes, which takes SQLite about 5 ms. Ingesting new records in batches
+ * Maximum number of new records that one transaction writes, which takes SQLite about 5 ms. Ingesting new records in batches
  * of 500 took a quarter more processor time, because each commit waits for the disk, and makes readers drop their caches.
  */
 export const MAX_BATCH = 2_000;

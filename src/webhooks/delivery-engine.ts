@@ -146,7 +146,7 @@ export class DeliveryEngine {
       deliveries: store.deliveries,
       log: input.log,
       random: this.#random,
-      inFlight: () => this.#slots.size,
+      inFlight: () => this.#slots.quick,
       onSettled: (settlement) => this.#afterSettle(settlement),
       onGivenUp: (settlement) => this.#afterGivingUp(settlement),
     });

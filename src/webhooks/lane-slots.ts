@@ -32,6 +32,11 @@ export class Slots<Holder> {
     return this.#quick.all + this.#slow.all;
   }
 
+  /** Requests that have not become slow. */
+  get quick(): number {
+    return this.#quick.all;
+  }
+
   /** Whether no lane may send. */
   get isFull(): boolean {
     return this.size >= MAX_IN_FLIGHT;

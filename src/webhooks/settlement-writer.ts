@@ -67,7 +67,7 @@ export class SettlementWriter {
 
   /**
    * @param input.gatherMs how long to wait for 64 settlements; default: 5 ms
-   * @param input.inFlight returns the number of requests in flight
+   * @param input.inFlight returns the number of requests in flight, without slow ones
    * @param input.onSettled called for each settlement after its commit
    * @param input.onGivenUp called for each settlement that stays unwritten
    */

@@ -32,21 +32,30 @@ test('a module is loaded once, when it is first used', () => {
   assert.deepEqual(loaded, ['node:fs']);
 });
 
-test('a server has its code in memory after its files were replaced', async (t) => {
-  const directory = await mkdtemp(join(tmpdir(), 'flowhook-lazy-'));
-  t.after(() => rm(directory, { recursive: true }));
-  const chunks = {
-    'main.cjs': 'let require_a = require("./a.cjs"); exports.a = () => require_a.b();',
-    'a.cjs': 'let require_b = require("./b.cjs"); exports.b = () => require_b.name;',
-    'b.cjs': 'exports.name = "b";',
-  };
-  for (const [name, code] of Object.entries(chunks))
-    await writeFile(join(directory, name), withLazyRequires(code));
-  const main = createRequire(import.meta.url)(join(directory, 'main.cjs'));
-  await keepCode(pathToFileURL(join(directory, 'main.cjs')).href);
-  for (const name of Object.keys(chunks)) await rm(join(directory, name));
-  assert.equal(main.a(), 'b');
-});
+for (const [when, isLoaded] of [
+  ['', false],
+  [', even if a request loads some of it while the rest is being read', true],
+] as const) {
+  test(`a server has its code in memory after its files were replaced${when}`, async (t) => {
+    const directory = await mkdtemp(join(tmpdir(), 'flowhook-lazy-'));
+    t.after(() => rm(directory, { recursive: true }));
+    const chunks = {
+      'main.cjs':
+        'let require_a = require("./a.cjs"); exports.a = () => require_a.b(); exports.load = () => require_a.load();',
+      'a.cjs':
+        'let require_b = require("./b.cjs"); exports.b = () => require_b.name; exports.load = () => {};',
+      'b.cjs': 'exports.name = "b";',
+    };
+    for (const [name, code] of Object.entries(chunks))
+      await writeFile(join(directory, name), withLazyRequires(code));
+    const main = createRequire(import.meta.url)(join(directory, 'main.cjs'));
+    const keeping = keepCode(pathToFileURL(join(directory, 'main.cjs')).href);
+    if (isLoaded) main.load();
+    await keeping;
+    for (const name of Object.keys(chunks)) await rm(join(directory, name));
+    assert.equal(main.a(), 'b');
+  });
+}
 
 test('strict mode, classes, default imports and properties of the same name keep working', () => {
   const { exports } = run(

@@ -56,6 +56,25 @@ export function testAttempts(open: Open): void {
     assert.deepEqual(claimed.flatMap((jobs) => jobs.map(({ job }) => job.id)).sort(), ids);
   });
 
+  it('returns whether an earlier attempt has left anything that must be swept', async ({ store }) => {
+    const at = await makeWorkflow(store);
+    const claim = async () => {
+      await makeJob(store, at);
+      const [claimed] = await store.jobs.claim({ ...CLAIM, limit: 1 });
+      return { held: heldOf(claimed?.job as Job), hasLeftovers: claimed?.hasLeftovers };
+    };
+    const lost = await claim();
+    assert.equal(lost.hasLeftovers, false);
+    await stageRecords(store, lost.held, 'replace', people({ a: 'Ada' }));
+    await failAttempt(store, lost.held);
+    const { held, hasLeftovers } = await claim();
+    assert.equal(hasLeftovers, true);
+    while (!(await store.records.sweep({ held, limit: 10 })).done);
+    await stageRecords(store, held, 'replace', people({ b: 'Bob' }));
+    await publish(store, held);
+    assert.equal((await claim()).hasLeftovers, false);
+  });
+
   it('reports the start of a job once, not for each attempt', async ({ store, advance }) => {
     const at = await makeWorkflow(store);
     const { id } = await makeJob(store, at);
