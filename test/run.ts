@@ -30,6 +30,7 @@ const LONG_FORMS: readonly [file: string, variable: string, size: number | 'all'
   ['src/sources/http/large.test.ts', 'LARGE_MEGABYTES', 300],
   ['test/dashboard/axe.test.ts', 'AXE_LOOKS', 'all'],
   ['test/nodes/held-transaction.test.ts', 'HELD_JOBS', 800],
+  ['test/docs/examples-verify.test.ts', 'VERIFY_LANGUAGES', 'all'],
   ['src/store/sqlite/sqlite.test.ts', 'MODEL_RUNS', 60],
   ['src/store/postgres/postgres.test.ts', 'MODEL_RUNS', 60],
 ];

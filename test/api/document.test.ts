@@ -86,10 +86,11 @@ const UNKNOWN: Ids = {
   eventType: 'workflow_finished',
 };
 /**
- * Operations that random requests may never call successfully: `makeIds` calls two of them, one needs the team `default`,
- * and the others need a job or a body in a certain state.
+ * Operations that random requests may never call successfully: `makeIds` calls three of them, one needs the team
+ * `default`, and the others need a job or a body in a certain state.
  */
 const HARD_TO_MEET = [
+  'putWorkflow',
   'pushWorkflowRecords',
   'replayWebhookDeliveries',
   'readDefaultSigningKeys',
