@@ -63,20 +63,21 @@ export const LAZY = 'flowhookLazy';
  * @param beside the URL of a file in the directory of the chunks
  */
 export async function keepCode(beside: string = import.meta.url): Promise<void> {
-  const names = [...((globalThis as { [LAZY]?: string[] })[LAZY] ?? [])];
-  if (isExecutable || names.length === 0) return;
+  const lazy = (globalThis as { [LAZY]?: string[] })[LAZY] ?? [];
+  if (isExecutable || lazy.length === 0) return;
   const { cache } = createRequire(beside);
-  const seen = new Set<string>();
   const kept = new Map<string, Buffer>();
-  for (let name = names.pop(); name !== undefined; name = names.pop()) {
-    const { href } = new URL(name, beside);
-    if (seen.has(href)) continue;
-    seen.add(href);
-    const path = fileURLToPath(href);
-    const text = await readFile(path);
-    if (cache[path] === undefined) kept.set(href, text);
-    // A chunk that a request has loaded meanwhile may need chunks that nothing else needs.
-    for (const [, needed = ''] of text.toString().matchAll(/\brequire\("(\.\/[^"]+)"\)/g)) names.push(needed);
+  // The list grows if a request loads a chunk meanwhile: by the chunks which that one may need.
+  for (const first of lazy) {
+    const names = [first];
+    for (let name = names.pop(); name !== undefined; name = names.pop()) {
+      const { href } = new URL(name, beside);
+      const path = fileURLToPath(href);
+      if (kept.has(href) || cache[path] !== undefined) continue;
+      const text = await readFile(path);
+      kept.set(href, text);
+      for (const [, needed = ''] of text.toString().matchAll(/\brequire\("(\.\/[^"]+)"\)/g)) names.push(needed);
+    }
   }
   registerHooks({
     resolve(specifier, context, next) {
