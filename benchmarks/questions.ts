@@ -216,6 +216,7 @@ export const QUESTIONS: readonly Question[] = [
       ['1 ×', 'Flowhook, 1,000 jobs in the database'],
       ['10 ×', 'Flowhook, 10 times as many'],
       ['100 ×', 'Flowhook, 100 times as many'],
+      ['100,000 idle teams', 'Flowhook, 1,000 jobs, and 100,000 idle teams'],
     ],
     plotted: ['queueing a job, median', 'running a job'],
   },
