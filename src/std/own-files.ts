@@ -76,7 +76,8 @@ export async function keepCode(beside: string = import.meta.url): Promise<void> 
       if (kept.has(href) || cache[path] !== undefined) continue;
       const text = await readFile(path);
       kept.set(href, text);
-      for (const [, needed = ''] of text.toString().matchAll(/\brequire\("(\.\/[^"]+)"\)/g)) names.push(needed);
+      for (const [, needed = ''] of text.toString().matchAll(/\brequire\("(\.\/[^"]+)"\)/g))
+        names.push(needed);
     }
   }
   registerHooks({
