@@ -1,6 +1,6 @@
 /** Inspects a whole database: counts its content and finds problems. Used for backups and for databases in use. */
 import type { BackupCounts, Inspection } from './backup-files.ts';
-import { MARKER, REFUSAL } from './copy/tables.ts';
+import { MARKER, refusalOf } from './copy/tables.ts';
 import { newestSchema } from './migrations.ts';
 import { RETIRED_SLUGS } from './operations/teams.ts';
 import { both } from './sql.ts';
@@ -14,11 +14,12 @@ export const CONTENTS = `
          (select count(*) from event) as events, (select count(*) from webhook) as webhooks,
          (select count(*) from delivery) as deliveries,
          (select value from instance where name = 'encryption_key') as "encryptionKey",
-         (select count(*) from instance where name = '${MARKER}') as markers`;
+         (select value from instance where name = '${MARKER}') as marker`;
 
 export interface Contents extends BackupCounts {
   encryptionKey: string | null;
-  markers: number;
+  /** The value of the marker; null if there is none. */
+  marker: string | null;
 }
 
 interface Version {
@@ -70,7 +71,7 @@ export function unreadable(schema: number, ...mistakes: string[]): Inspection {
  * select.
  */
 export function inspectionOf(schema: number, contents: Contents, versions: readonly Version[]): Inspection {
-  const { encryptionKey, markers, ...counts } = contents;
+  const { encryptionKey, marker, ...counts } = contents;
   const newest = newestSchema();
   const mistakes = versions
     .filter(({ total, found }) => total !== found)
@@ -78,7 +79,7 @@ export function inspectionOf(schema: number, contents: Contents, versions: reado
       ({ workflow, version, total, found }) =>
         `Version ${version} of workflow ${workflow} should have ${total} records, but has ${found}`,
     );
-  if (markers > 0) mistakes.unshift(REFUSAL);
+  if (marker !== null) mistakes.unshift(refusalOf(marker));
   if (schema > newest) {
     mistakes.unshift(
       `The database has schema version ${schema}, but this flowhook supports only versions up to ${newest}. Use a newer flowhook`,

@@ -7,9 +7,10 @@ import { NO_QUOTAS, type Quotas } from '../model/quota.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Clock } from '../std/clock.ts';
 import type { Inspection, MadeBackup, RestoredBackup, VerifiedBackup } from './backup-files.ts';
-import { MARKER, REFUSAL, type Tables } from './copy/tables.ts';
+import { MARKER, refusalOf, type Tables } from './copy/tables.ts';
 import { databaseUrlMistake, isPostgres } from './database-url.ts';
 import type { SchemaState } from './migrations.ts';
+import type { Distribution } from './postgres/distribute.ts';
 import type { BackupOptions } from './sqlite/backup.ts';
 import type { RestoreOptions } from './sqlite/backup-restore.ts';
 import type { Store, StoreReader } from './store.ts';
@@ -52,7 +53,8 @@ const POOL_SIZE = 10;
 export async function openStore(url: string, options: OpenOptions): Promise<Store> {
   const store = await openDriver(url, options);
   try {
-    if ((await store.instance.get({ name: MARKER })) !== undefined) throw new Error(REFUSAL);
+    const marker = await store.instance.get({ name: MARKER });
+    if (marker !== undefined) throw new Error(refusalOf(marker));
     return store;
   } catch (error) {
     await store.close();
@@ -126,6 +128,11 @@ export async function openTables(url: string, options: { log: Logger; make: bool
   }
   const { openSqliteTables } = await import('./sqlite/copy-tables.ts');
   return openSqliteTables({ path: pathOf(url), ...options });
+}
+
+/** Opens a PostgreSQL database in order to distribute its tables over a cluster, or to bring them back. */
+export async function openDistribution(url: string, options: { log: Logger }): Promise<Distribution> {
+  return (await import('./postgres/distribute.ts')).openDistribution({ url, ...options });
 }
 
 /** Reads the schema version of a database without changing the database. A missing file has version 0. */

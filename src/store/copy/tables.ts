@@ -11,12 +11,19 @@ export interface Table {
   except?: string;
 }
 
-/** The name of the row in `instance` that marks an unfinished copy. */
+/** The name of the row in `instance` that marks an unfinished copy, or with the value `MOVING` something else. */
 export const MARKER = 'unfinished_copy';
 
-/** The error when a database with a marker is opened. */
-export const REFUSAL =
-  'This database is an unfinished copy. Create it again, and repeat `flowhook database copy`';
+/** The marker's value while `flowhook database distribute` moves tables. */
+export const MOVING = 'distribute';
+
+/** Returns the error when a database with a marker is opened. */
+export function refusalOf(marker: string): string {
+  return marker === MOVING
+    ? 'The tables of this database have been distributed only in part. Run `flowhook database distribute` again, or ' +
+        '`flowhook database distribute --undo`'
+    : 'This database is an unfinished copy. Create it again, and repeat `flowhook database copy`';
+}
 
 /**
  * Every table, with its key on PostgreSQL; tables come after those they refer to. `rows.ts` describes what differs on
@@ -64,9 +71,19 @@ export const LEFT_BEHIND: readonly string[] = [
   ...INSPECTOR_TABLES.map(({ name }) => name),
 ];
 
+/** In a distributed database, every node has these tables, because a key or a session is looked up before its team. */
+export const ON_EVERY_NODE: readonly string[] = [
+  'team',
+  'api_key',
+  'session',
+  'sign_in_link',
+  'instance',
+  ...INSPECTOR_TABLES.map(({ name }) => name),
+];
+
 /** A database as a copy sees it. */
 export interface Tables {
-  /** A sentence that says which servers use the database; undefined if none is known to. */
+  /** Says which servers use the database and what to do first; undefined if none is known to. */
   inUse(): Promise<string | undefined>;
   /** Reads one snapshot of the database, without a time limit. */
   read<Result>(read: (db: Sql) => Promise<Result>): Promise<Result>;

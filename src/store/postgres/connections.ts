@@ -80,17 +80,22 @@ export function openPool({ url, size, log, answerMs = ANSWER_MS, serves = false 
 
 /** Direct connections, and whether each has the settings of a service. */
 const direct = new WeakMap<pg.ClientBase, { isSetUp: boolean }>();
+/** Connections to databases with Citus. */
+const toCitus = new WeakSet<pg.ClientBase>();
 
 /**
  * Finds out whether a new connection is direct: a server announces the id of its own process, a pooler some other id.
+ * Also finds out whether the database has Citus.
  */
 async function setUp(client: pg.ClientBase, serves: boolean): Promise<void> {
   const { processID } = client as unknown as { processID: number };
   const limit = { query_timeout: CONNECT_MS };
-  const { rows } = await client.query({ text: 'select pg_backend_pid() as pid', ...limit });
+  const text = `select pg_backend_pid() as pid, to_regclass('pg_catalog.pg_dist_partition') is not null as citus`;
+  const { rows } = await client.query({ text, ...limit });
+  if (rows[0]?.citus === true) toCitus.add(client);
   if (rows[0]?.pid !== processID) return;
-  if (serves)
-    await client.query({ text: `set ${PREPARED.join('; set ')}; set ${LIMITS.join('; set ')}`, ...limit });
+  const settings = [...preparedOn(client), ...LIMITS];
+  if (serves) await client.query({ text: `set ${settings.join('; set ')}`, ...limit });
   direct.set(client, { isSetUp: serves });
 }
 
@@ -114,6 +119,9 @@ const PREPARED = [
   'enable_sort = off',
   'enable_incremental_sort = off',
 ];
+/** Citus must know the value of `team_id` to choose the node, so Citus itself must decide whether a plan fits all values. */
+const PREPARED_ON_CITUS = PREPARED.with(0, 'plan_cache_mode = auto');
+const preparedOn = (client: pg.ClientBase) => (toCitus.has(client) ? PREPARED_ON_CITUS : PREPARED);
 /** For all other statements: the settings of the server. */
 const PLANNED = PREPARED.map((setting) => setting.replace(/=.*/, '= default'));
 
@@ -136,7 +144,7 @@ export function begin(
   { isolation = 'read committed', prepares = false, statementMs, lockMs }: Limits,
 ): string {
   const hasSettings = isSetUp(client);
-  const ofPlans = prepares ? PREPARED : PLANNED;
+  const ofPlans = prepares ? preparedOn(client) : PLANNED;
   const settings = [
     ...(hasSettings ? [] : LIMITS),
     ...(prepares === hasSettings ? [] : ofPlans),

@@ -6,6 +6,7 @@ import { listMigrations, type Migration, type SchemaState, schemaState } from '.
 import { openPool } from './connections.ts';
 import { Database, inTransaction } from './database.ts';
 import { isDuplicate, unusable } from './failures.ts';
+import { changeShardsInTurn, isDistributed, place, placesOf, tableNames } from './placement.ts';
 
 /** Maximum time for a statement. It is enough to rebuild a large table. */
 const STATEMENT_MS = 3_600_000;
@@ -105,6 +106,8 @@ async function run(
   // The version is read again, because another process may have migrated while this process waited for the lock.
   const found = await versionOf(db);
   refuseNewer(found, newest);
+  const before = (await isDistributed(db)) ? await tableNames(db) : undefined;
+  if (before !== undefined) await changeShardsInTurn(db);
   for (const { number, sql } of migrations) {
     if (found >= number) continue;
     await db.exec(sql);
@@ -112,6 +115,11 @@ async function run(
       'insert into schema_version (number, migrated_at) values ($1, (extract(epoch from clock_timestamp()) * 1000)::bigint)',
       number,
     );
+  }
+  // New tables of a distributed database go where its other tables are.
+  if (before !== undefined) {
+    const made = (await tableNames(db)).filter((name) => !before.includes(name));
+    for (const table of await placesOf(db, made)) await place(db, table);
   }
   if (found < newest) log.info({ from: found, to: newest }, 'database.migrated');
 }

@@ -32,7 +32,7 @@ export async function openPostgresTables(options: {
     throw unusable(error);
   }
   return {
-    inUse: () => inTransaction(pool, inUse),
+    inUse: () => inTransaction(pool, nodesUsing),
     read: (read) =>
       inTransaction(
         pool,
@@ -54,10 +54,10 @@ export async function openPostgresTables(options: {
 }
 
 /**
- * Finds nodes that use the database. Running nodes have leases. Idle nodes have connections, which a pooler would hide.
+ * Finds nodes that use the database; returns how many, and what to do first. Running nodes have leases. Idle nodes have connections, which a pooler would hide.
  * Only connections opened at least 2 s before this one count, so that this process does not find itself.
  */
-async function inUse(db: Database): Promise<string | undefined> {
+export async function nodesUsing(db: Database): Promise<string | undefined> {
   const found = await db.get<{ leases: number; connections: number }>(
     `with present as (select (extract(epoch from clock_timestamp()) * 1000)::bigint as at)
      select
@@ -71,9 +71,8 @@ async function inUse(db: Database): Promise<string | undefined> {
   );
   if (found === undefined || found.leases + found.connections === 0) return undefined;
   return (
-    `Nodes are using the database to copy (${found.leases} leases, ${found.connections} connections). ` +
-    'Stop the nodes, wait half a minute until their leases expire, and copy again. ' +
-    'Use --force to copy the database anyway, without changes that nodes make during the copy'
+    `Nodes are using the database (${found.leases} leases, ${found.connections} connections). ` +
+    'Stop the nodes, wait half a minute until their leases expire'
   );
 }
 
