@@ -1,6 +1,6 @@
 /** Exports everything that is stored about a person, as a sequence of JSON texts. */
 import { parseExactly } from '../model/record.ts';
-import type { HeldText, TextPlace } from '../store/operations/find-content.ts';
+import type { HeldText, TextPlace } from '../store/operations/erasure/find-content.ts';
 import type { Store } from '../store/store.ts';
 import { openScope, refuseNoAddress } from './erase.ts';
 import { findRecords, findTexts, TEXT_HOLDERS } from './find-person.ts';

@@ -1,7 +1,7 @@
 /** Finds a person in everything that contains record contents, page by page. */
 
 import { ownTurn } from '../std/fair-share.ts';
-import type { HeldText, RecordRow, TextPlace } from '../store/operations/find-content.ts';
+import type { HeldText, RecordRow, TextPlace } from '../store/operations/erasure/find-content.ts';
 import type { Store } from '../store/store.ts';
 import { createRedactor, ERASED, isTheirs, needlesOf, type Person, type Redactor } from './person.ts';
 

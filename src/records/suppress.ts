@@ -4,7 +4,7 @@
  */
 
 import { mac, type Sealer } from '../std/seal.ts';
-import type { SuppressionRow } from '../store/operations/erasure.ts';
+import type { SuppressionRow } from '../store/operations/erasure/erase.ts';
 import { everyRow } from '../store/page.ts';
 import type { Store } from '../store/store.ts';
 import { normalEmail } from './person.ts';

@@ -30,6 +30,8 @@ export interface Tx extends View {
   readonly touched: Touched;
   /** Events of this transaction. They are numbered and written just before the commit. */
   readonly events: PendingEvent[];
+  /** What this transaction makes due, by team. It is written with the events (see `operations/agenda.ts`). */
+  readonly dues: Map<string, Agenda>;
   /**
    * New jobs of all calls that share the transaction. They are written together, just before the events. Undefined if
    * each job is written immediately.
@@ -74,6 +76,12 @@ export interface PendingEvent extends NewEvent {
   exceptWebhookId?: string;
 }
 
+/** What a team may have to do (see `operations/agenda.ts`). */
+export type AgendaItem = 'jobs' | 'lanes' | 'usage' | 'prune';
+
+/** When each item of a team is due, in epoch milliseconds. Null or missing: no such work is waiting. */
+export type Agenda = Partial<Record<AgendaItem, number | null>>;
+
 /** Names a lane: the queue of one webhook's deliveries. */
 export interface LaneName {
   teamId: string;
@@ -84,6 +92,8 @@ export interface LaneName {
 export interface Touched {
   keys: boolean;
   jobs: boolean;
+  /** Teams whose jobs may be due; null if there are too many to list. */
+  teams: readonly string[] | null;
   /** Whether cancellation of a running job was requested. */
   cancels: boolean;
   deliveries: boolean;
@@ -95,11 +105,18 @@ export interface Touched {
 const MAX_LANES = 64;
 
 export function untouched(): Touched {
-  return { keys: false, jobs: false, cancels: false, deliveries: false, lanes: [] };
+  return { keys: false, jobs: false, teams: [], cancels: false, deliveries: false, lanes: [] };
 }
 
 /** Everything may have changed. Reported when another process has committed. */
-export const ANYTHING: Touched = { keys: true, jobs: true, cancels: true, deliveries: true, lanes: null };
+export const ANYTHING: Touched = {
+  keys: true,
+  jobs: true,
+  teams: null,
+  cancels: true,
+  deliveries: true,
+  lanes: null,
+};
 
 /** Calls the watchers after a commit, and logs any error that a watcher throws. */
 export function notifyWatchers(
@@ -116,8 +133,8 @@ export function notifyWatchers(
   }
 }
 
-/** Reports that a webhook has due deliveries, or that nodes must reload the webhook. */
-export function touchLane({ touched }: { touched: Touched }, teamId: string, webhookId: string): void {
+/** Adds a webhook that has due deliveries, or that nodes must reload. */
+export function noteLane(touched: Touched, teamId: string, webhookId: string): void {
   const { lanes } = touched;
   touched.deliveries = true;
   if (lanes === null) return;
@@ -125,8 +142,13 @@ export function touchLane({ touched }: { touched: Touched }, teamId: string, web
   touched.lanes = lanes.length < MAX_LANES ? [...lanes, { teamId, webhookId }] : null;
 }
 
-/** Like `touchLane`, but for all webhooks. */
-export function touchAllLanes({ touched }: { touched: Touched }): void {
-  touched.deliveries = true;
-  touched.lanes = null;
+/** Maximum number of teams listed in `Touched.teams`. */
+const MAX_TEAMS = 64;
+
+/** Adds a team whose jobs may be due. */
+export function noteTeam(touched: Touched, teamId: string): void {
+  const { teams } = touched;
+  touched.jobs = true;
+  if (teams === null || teams.includes(teamId)) return;
+  touched.teams = teams.length < MAX_TEAMS ? [...teams, teamId] : null;
 }

@@ -1,7 +1,7 @@
 /** Finding and replacing texts that may name a person. */
 import assert from 'node:assert/strict';
 import type { AttemptDetails } from '../../model/delivery.ts';
-import type { TextPlace } from '../operations/find-content.ts';
+import type { TextPlace } from '../operations/erasure/find-content.ts';
 import type { Store } from '../store.ts';
 import { HOLDER, load, OK, oneDelivery, settle, settlement, subscribe } from './sending.ts';
 import { caseWith, failAttempt, makeRunning, makeWorkflow, type Open, publishRun } from './setup.ts';

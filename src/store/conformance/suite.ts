@@ -4,6 +4,7 @@
  */
 import { after } from 'node:test';
 import type { Store } from '../store.ts';
+import { testAgenda } from './agenda.ts';
 import { testAttempts } from './attempts.ts';
 import { testAudit } from './audit.ts';
 import { testCanceling } from './canceling.ts';
@@ -64,6 +65,7 @@ export function testStore(open: () => Promise<Reusable>, options: { modelRuns: n
   testTeams(shared);
   testQuotas(shared);
   testSessions(shared);
+  testAgenda(shared);
   testAudit(shared);
   testRemovingTeams(shared);
   testWorkflows(shared);

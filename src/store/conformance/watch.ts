@@ -15,15 +15,23 @@ export function testWatch(open: Open): void {
     const seen: Touched[] = [];
     store.watch((touched) => seen.push(touched));
     const { id } = await makeJob(store, at);
-    assert.deepEqual(seen, [{ keys: false, jobs: true, cancels: false, deliveries: false, lanes: [] }]);
+    const jobs = { jobs: true, teams: [at.teamId] };
+    assert.deepEqual(seen, [{ keys: false, ...jobs, cancels: false, deliveries: false, lanes: [] }]);
     const webhookId = await subscribe(store, at);
     assert.equal(seen.length, 1);
     await claimOne(store);
     const lanes = [{ teamId: at.teamId, webhookId }];
-    assert.deepEqual(seen.at(-1), { keys: false, jobs: false, cancels: false, deliveries: true, lanes });
+    assert.deepEqual(seen.at(-1), {
+      keys: false,
+      jobs: false,
+      teams: [],
+      cancels: false,
+      deliveries: true,
+      lanes,
+    });
     const before = seen.length;
     await store.jobs.cancel({ teamId: at.teamId, id, by: 'somebody' });
-    const cancels = { keys: false, jobs: false, cancels: true, deliveries: false, lanes: [] };
+    const cancels = { keys: false, jobs: false, teams: [], cancels: true, deliveries: false, lanes: [] };
     assert.deepEqual(seen.slice(before), [cancels]);
   });
 
@@ -88,7 +96,9 @@ export function testWatch(open: Open): void {
     assert.deepEqual(seen, [], 'settling is not reported');
     await store.webhooks.unsubscribe({ teamId, ids: [webhookId] });
     const lanes = [{ teamId, webhookId }];
-    assert.deepEqual(seen, [{ keys: false, jobs: false, cancels: false, deliveries: true, lanes }]);
+    assert.deepEqual(seen, [
+      { keys: false, jobs: false, teams: [], cancels: false, deliveries: true, lanes },
+    ]);
   });
 
   it('notifies the other watchers when one throws', async ({ store }) => {

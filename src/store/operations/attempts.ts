@@ -30,6 +30,7 @@ import {
   type WorkflowRow,
 } from '../rows.ts';
 import type { Tx, View } from '../transaction.ts';
+import { touchJobs } from './agenda.ts';
 import {
   appendJobEvent,
   fenced,
@@ -326,7 +327,7 @@ export async function runNow(
   // A job that is already due keeps its due time, and so its place in the queue.
   const due = { ...job, runAt: Math.min(job.runAt, tx.now) };
   await tx.db.run`update job set run_at = ${due.runAt} where team_id = ${job.teamId} and id = ${job.id}`;
-  tx.touched.jobs = true;
+  touchJobs(tx, job.teamId, due.runAt);
   return { outcome: 'due', job: toJob(due) };
 }
 
@@ -353,7 +354,7 @@ async function endAttempt(tx: Tx, job: JobRow, end: AttemptEnd): Promise<JobRow>
     processPid: null,
     processStartedAt: null,
   };
-  tx.touched.jobs = true;
+  touchJobs(tx, job.teamId, then.state === 'retrying' ? then.runAt : tx.now);
   if (then.state === 'retrying') {
     await save(tx, ended);
     return ended;

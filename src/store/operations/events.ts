@@ -6,7 +6,15 @@ import { newId } from '../../std/id.ts';
 import { idsBetween } from '../page.ts';
 import { type InTeam, UNFINISHED } from '../rows.ts';
 import { type ColumnType, type Either, insertAll, Part } from '../sql.ts';
-import { type NewEvent, type PendingEvent, type Tx, touchLane, type View } from '../transaction.ts';
+import {
+  type Agenda,
+  type NewEvent,
+  noteLane,
+  type PendingEvent,
+  type Tx,
+  type View,
+} from '../transaction.ts';
+import { AGENDA, afterEvents, lowerAgenda, makeDue, writeDues } from './agenda.ts';
 
 export interface StoredEvent {
   teamId: string;
@@ -42,25 +50,30 @@ export function appendTestEvent(
 }
 
 /**
- * Numbers and writes the events of a transaction, with their deliveries. Call this last, just before the commit,
- * because it locks the rows of the events' teams. The lock ensures that no event becomes visible before an event with a
+ * Numbers and writes the events of a transaction, with their deliveries, and writes what the transaction has made due.
+ * Call this last, just before the commit, because it locks the rows of the teams. The lock ensures that no event becomes visible before an event with a
  * smaller sequence. Other transactions of the team wait only for the commit.
  */
 export async function writeEvents(tx: Tx): Promise<void> {
   const events = tx.events.splice(0);
-  if (events.length === 0) return;
+  if (events.length === 0 && tx.dues.size === 0) return;
   const teams = Map.groupBy(events, ({ teamId }) => teamId);
+  for (const teamId of teams.keys()) afterEvents(tx, teamId);
   // Teams are locked in the order of their ids, so that no two transactions deadlock.
-  const sorted = [...teams].sort(([one], [other]) => (one < other ? -1 : 1));
-  await Promise.all(sorted.map(([teamId, ofTeam]) => writeTeam(tx, teamId, ofTeam)));
+  const sorted = [...tx.dues.keys()].sort();
+  await Promise.all(
+    sorted.map((teamId) => {
+      const ofTeam = teams.get(teamId);
+      return ofTeam === undefined ? writeDues(tx, teamId) : writeTeam(tx, teamId, ofTeam);
+    }),
+  );
 }
 
 async function writeTeam(tx: Tx, teamId: string, events: readonly PendingEvent[]): Promise<void> {
   // These are three statements, because the second and third must see everything that was committed before the first
   // got its lock.
   const [team, newest, webhooks] = await Promise.all([
-    tx.db.get<{ sequence: number }>`
-      select last_sequence as sequence from team where id = ${teamId} for no key update`,
+    tx.db.get<{ sequence: number } & Agenda>(LOCK_TEAM, teamId),
     tx.db.get<{ sequence: number }>(NEWEST, teamId),
     subscribed(tx, teamId, events),
   ]);
@@ -77,9 +90,11 @@ async function writeTeam(tx: Tx, teamId: string, events: readonly PendingEvent[]
       .filter((one) => one.id !== exceptWebhookId && fires(one, type))
       .map(({ id }) => delivery(newId('dlv', at), id, 'event'));
   });
-  for (const [, , webhookId] of deliveries) touchLane(tx, teamId, webhookId);
+  for (const [, , webhookId] of deliveries) noteLane(tx.touched, teamId, webhookId);
+  if (deliveries.length > 0) makeDue(tx, teamId, 'lanes', tx.now);
   const noLongerWaiting = new Set(numbered.filter(isAfterQueued).map(({ jobId }) => jobId as string));
   const inserted = Promise.all([
+    lowerAgenda(tx, teamId, team),
     insertAll(
       tx.db,
       'event',
@@ -102,6 +117,8 @@ async function writeTeam(tx: Tx, teamId: string, events: readonly PendingEvent[]
   ]);
   await tx.db.last(inserted);
 }
+
+const LOCK_TEAM = `select last_sequence as sequence, ${AGENDA} from team where id = $1 for no key update`;
 
 const SHARED_COLUMNS = {
   team_id: 'text',

@@ -26,6 +26,7 @@ import {
 } from '../rows.ts';
 import { type ColumnType, insertAll, Part } from '../sql.ts';
 import type { Tx, View } from '../transaction.ts';
+import { touchJobs } from './agenda.ts';
 import { appendEvent } from './events.ts';
 import { forget, REMEMBERED_MS } from './idempotency.ts';
 
@@ -78,7 +79,7 @@ export async function enqueue(
     isInserted ? undefined : insertJob(tx, job),
     remember(tx, input, 'jobs.enqueue', job.id),
   ]);
-  tx.touched.jobs = true;
+  touchJobs(tx, job.teamId, job.runAt);
   return { outcome: 'queued', job: toJob(job) };
 }
 
@@ -267,7 +268,7 @@ export function fenced({ jobId, attempt }: AttemptLease): FencedError {
  * Moves the job that waits behind an ended job into its slot. The job is dated now or later (see `claim-bounds.ts`).
  */
 export async function moveUp(tx: Tx, ended: JobRow): Promise<void> {
-  tx.touched.jobs = true;
+  touchJobs(tx, ended.teamId, tx.now);
   await tx.db.run`
     update job /* use job_slot */ set slot = 0, run_at = greatest(run_at, ${tx.now})
     where team_id = ${ended.teamId} and workflow_id = ${ended.workflowId} and slot = 1 and ${UNFINISHED}`;

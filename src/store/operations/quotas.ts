@@ -10,6 +10,7 @@ import {
 } from '../../model/quota.ts';
 import { insertAll } from '../sql.ts';
 import type { Tx, View } from '../transaction.ts';
+import { touchJobs } from './agenda.ts';
 
 /** Replaces all quotas set for a team. Quotas that are not set for the team default to those of the instance. */
 export async function setQuotas(
@@ -21,7 +22,7 @@ export async function setQuotas(
   const rows = Object.entries(quotas).map(([name, most]) => [teamId, name, most]);
   await insertAll(tx.db, 'quota', { team_id: 'text', name: 'text', most: 'bigint' }, rows);
   // Jobs that waited because of the quota may start now.
-  tx.touched.jobs = true;
+  touchJobs(tx, teamId, tx.now);
 }
 
 /** The team's own quotas. */

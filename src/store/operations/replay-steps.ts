@@ -10,7 +10,8 @@
 import type { DeliveryState } from '../../model/delivery.ts';
 import { newId } from '../../std/id.ts';
 import { Part } from '../sql.ts';
-import { type LaneName, type Tx, touchLane, type View } from '../transaction.ts';
+import type { LaneName, Tx, View } from '../transaction.ts';
+import { touchLane } from './agenda.ts';
 import { IS_ORDERED } from './lanes.ts';
 import { addReplayed, ask, chooseReplay, lockWebhook, select, siblingsOf, startOf } from './replays.ts';
 

@@ -7,7 +7,8 @@ import { DELIVERY_STATES, type DeliveryState } from '../../model/delivery.ts';
 import { newId } from '../../std/id.ts';
 import type { InTeam } from '../rows.ts';
 import { both, insertAll, Part } from '../sql.ts';
-import { type LaneName, type Tx, touchLane, type View } from '../transaction.ts';
+import type { LaneName, Tx, View } from '../transaction.ts';
+import { touchLane } from './agenda.ts';
 import {
   type DeliveryFilter,
   type DeliverySummary,

@@ -3,12 +3,13 @@
  * `operation.ts`). An operation has the same name as its function in the module.
  */
 import { batched, batches, leases, lookups, read, reads, rounds, write, writes } from '../operation.ts';
+import { dueTeams } from './agenda.ts';
 import * as attempts from './attempts.ts';
 import * as audit from './audit.ts';
 import * as deliveries from './deliveries.ts';
-import * as erasure from './erasure.ts';
+import * as erasure from './erasure/erase.ts';
+import * as content from './erasure/find-content.ts';
 import * as events from './events.ts';
-import * as content from './find-content.ts';
 import * as inspectors from './inspectors.ts';
 import * as instance from './instance.ts';
 import * as lists from './job-lists.ts';
@@ -33,6 +34,7 @@ import * as workflows from './workflows.ts';
 
 export const OPERATIONS = {
   instance: { ...reads(instance, 'get'), ...writes(instance, 'claim'), ...leases(instance, 'lease') },
+  agenda: { due: read(dueTeams, { prepares: true }) },
   teams: {
     ...lookups(teams, 'withQuotas'),
     ...reads(teams, 'get', 'bySlug', 'list', 'signingKeys', 'retired'),

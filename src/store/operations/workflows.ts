@@ -18,6 +18,7 @@ import {
 } from '../rows.ts';
 import { both } from '../sql.ts';
 import type { Tx, View } from '../transaction.ts';
+import { touchJobs } from './agenda.ts';
 import { requireRoom } from './quotas.ts';
 
 /** The fields needed to find out whether a workflow's file still equals the applied definition. */
@@ -64,7 +65,7 @@ export async function apply(
     // Jobs that waited while the workflow was archived may start again.
     park(tx, { teamId, ids: [id], parked: stored.pausedAt !== null }),
   ]);
-  tx.touched.jobs = true;
+  touchJobs(tx, teamId, tx.now);
   return stored.archivedAt === null ? 'changed' : 'restored';
 }
 
@@ -194,7 +195,7 @@ export async function resume(
       where team_id = ${teamId} and id = ${id}`,
     park(tx, { teamId, ids: [id], parked: false }),
   ]);
-  tx.touched.jobs = true;
+  touchJobs(tx, teamId, tx.now);
   return toWorkflow({ ...row, pausedAt: null, updatedAt: tx.now, nextRunAt: next });
 }
 

@@ -15,7 +15,7 @@ import pg from 'pg';
 import type { Logger } from '../../observe/log.ts';
 import { fullJitterMs } from '../../std/backoff.ts';
 import { clientUrl } from '../database-url.ts';
-import { ANYTHING, type LaneName, type Touched, touchLane, untouched } from '../transaction.ts';
+import { ANYTHING, type LaneName, noteLane, noteTeam, type Touched, untouched } from '../transaction.ts';
 import { Database } from './database.ts';
 import { unusable } from './failures.ts';
 
@@ -211,16 +211,18 @@ function merge(one: Touched, other: Touched): Touched {
   const merged: Touched = {
     keys: false,
     jobs: one.jobs || other.jobs,
+    teams: other.teams === null ? null : one.teams,
     cancels: one.cancels || other.cancels,
     deliveries: one.deliveries || other.deliveries,
     lanes: other.lanes === null ? null : one.lanes,
   };
-  for (const { teamId, webhookId } of other.lanes ?? []) touchLane({ touched: merged }, teamId, webhookId);
+  for (const { teamId, webhookId } of other.lanes ?? []) noteLane(merged, teamId, webhookId);
+  for (const teamId of other.teams ?? []) noteTeam(merged, teamId);
   return merged;
 }
 
-function write(from: string, { jobs, cancels, deliveries, lanes }: Touched): string {
-  const message: Message = { from, jobs, cancels, deliveries, lanes };
+function write(from: string, { jobs, teams, cancels, deliveries, lanes }: Touched): string {
+  const message: Message = { from, jobs, teams, cancels, deliveries, lanes };
   const text = JSON.stringify(message);
   return Buffer.byteLength(text) <= MAX_PAYLOAD ? text : JSON.stringify({ ...message, lanes: null });
 }
@@ -237,11 +239,13 @@ function read(name: string, payload: string): Touched | undefined {
     return ANYTHING;
   }
   if (message.from === name) return undefined;
-  const { jobs, cancels, deliveries, lanes } = message;
+  const { jobs, teams, cancels, deliveries, lanes } = message;
   if (lanes !== null && !(Array.isArray(lanes) && lanes.every(isLaneName))) return ANYTHING;
+  const isNamed = Array.isArray(teams) && teams.every((team) => typeof team === 'string');
   return {
     keys: false,
     jobs: jobs === true,
+    teams: isNamed ? teams : null,
     cancels: cancels === true,
     deliveries: deliveries === true,
     lanes,

@@ -153,6 +153,7 @@ async function explaining<Result>(operation: (tx: Tx) => Promise<Result>): Promi
       quotas: NO_QUOTAS,
       touched: untouched(),
       events: [],
+      dues: new Map(),
     };
     const result = await operation(tx);
     await client.query('commit');

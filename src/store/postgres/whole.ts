@@ -3,7 +3,7 @@ import { type Logger, silentLogger } from '../../observe/log.ts';
 import type { Inspection } from '../backup-files.ts';
 import { TABLES, type Tables } from '../copy/tables.ts';
 import { CONTENTS, type Contents, inspectionOf, unreadable, VERSIONS } from '../inspection.ts';
-import { CONTENT_TABLES } from '../operations/find-content.ts';
+import { CONTENT_TABLES } from '../operations/erasure/find-content.ts';
 import type { Scrubbed } from '../store.ts';
 import { openPool } from './connections.ts';
 import { Database, inTransaction } from './database.ts';

@@ -65,7 +65,14 @@ export async function committed<Result>(
 ): Promise<Result> {
   for (let tries = 1; ; tries += 1) {
     const jobs: JobRow[] = [];
-    const shared = { publicUrl: publicUrl(), quotas, touched: untouched(), events: [], jobs };
+    const shared = {
+      publicUrl: publicUrl(),
+      quotas,
+      touched: untouched(),
+      events: [],
+      dues: new Map(),
+      jobs,
+    };
     let tx: Tx | undefined;
     try {
       const result = await inTransaction(

@@ -103,13 +103,14 @@ async function performTogether(
   db.run('begin immediate');
   const sql = new SqliteSql(db, { inTransaction: true });
   const events: Tx['events'] = [];
+  const dues: Tx['dues'] = new Map();
   const cancels = { left: MAX_CANCELED };
   const results: CallResult[] = [];
   try {
     for (const call of calls) {
       const isLast = call === calls.at(-1);
       const result = await perform(
-        { ...shared, db: sql, events, cancels },
+        { ...shared, db: sql, events, dues, cancels },
         call,
         db,
         isLast ? writeEvents : undefined,
@@ -140,7 +141,7 @@ async function performApart(db: Database, shared: Shared, calls: readonly Call[]
   for (const call of calls) {
     db.run('savepoint operation');
     const sql = new SqliteSql(db, { inTransaction: true });
-    const tx: Tx = { ...shared, db: sql, events: [], cancels };
+    const tx: Tx = { ...shared, db: sql, events: [], dues: new Map(), cancels };
     const result = await perform(tx, call, db, writeEvents).finally(() => sql.end());
     if (!result.ok) db.run('rollback to operation');
     db.run('release operation');

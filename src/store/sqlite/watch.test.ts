@@ -38,7 +38,8 @@ test('operations of one batch are reported together, and more than 64 webhooks a
     store.watch((touched) => reports.push(touched));
     const target = { teamId: at.teamId, id };
     await Promise.all([store.webhooks.test(target), store.webhooks.test(target), makeJob(store, at)]);
-    assert.deepEqual(reports, [{ keys: false, jobs: true, cancels: false, deliveries: true, lanes: null }]);
+    const jobs = { jobs: true, teams: [at.teamId] };
+    assert.deepEqual(reports, [{ keys: false, ...jobs, cancels: false, deliveries: true, lanes: null }]);
   }));
 
 test('reports that another process may have changed anything', () =>

@@ -100,7 +100,7 @@ test('rejects calls while too many wait, and accepts calls again afterwards', as
 /** A thread that returns the team of each call. */
 const ECHO = `if (message.close) process.exit();
   const results = message.batch.calls.map((call) => ({ ok: true, value: call.input.teamId }));
-  const touched = { keys: false, jobs: false, cancels: false, deliveries: false, lanes: null };
+  const touched = { keys: false, jobs: false, teams: [], cancels: false, deliveries: false, lanes: null };
   parentPort.postMessage({ result: { results, touched } });`;
 
 test('sends new calls before all callers of a large batch have their results', async (t) => {
@@ -202,6 +202,7 @@ test('restarts a thread that dies until it works, and notifies the watchers', as
   assert.deepEqual(await notified.promise, {
     keys: true,
     jobs: true,
+    teams: null,
     cancels: true,
     deliveries: true,
     lanes: null,

@@ -3,15 +3,16 @@
  * finds what to erase; `records/erase.ts` combines the steps.
  */
 
-import type { AfterFailure } from '../../model/job.ts';
-import type { WorkflowRef } from '../../model/workflow.ts';
-import type { Page } from '../page.ts';
-import { JOB, type JobRow, UNFINISHED } from '../rows.ts';
-import { both, type Value } from '../sql.ts';
-import { type Tx, touchAllLanes, type View } from '../transaction.ts';
-import { fail, release } from './attempts.ts';
+import type { AfterFailure } from '../../../model/job.ts';
+import type { WorkflowRef } from '../../../model/workflow.ts';
+import type { Page } from '../../page.ts';
+import { JOB, type JobRow, UNFINISHED } from '../../rows.ts';
+import { both, type Value } from '../../sql.ts';
+import type { Tx, View } from '../../transaction.ts';
+import { touchAllLanes } from '../agenda.ts';
+import { fail, release } from '../attempts.ts';
+import { inWorkflow } from '../record-indexes.ts';
 import { rewriteStatement, type TextPlace } from './find-content.ts';
-import { inWorkflow } from './record-indexes.ts';
 
 /** Excludes a person from later runs. An empty `workflowId` means every workflow of the team. */
 export interface SuppressionRow {
@@ -52,7 +53,7 @@ export async function rewrite(
   // now, they do not store the endpoint's response.
   if (place === 'event' && changed > 0) {
     await tx.db.run`update team set rewrites = rewrites + 1 where id = ${teamId}`;
-    touchAllLanes(tx);
+    touchAllLanes(tx, teamId);
   }
   return changed;
 }

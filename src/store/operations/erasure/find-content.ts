@@ -1,9 +1,9 @@
 /** Finds a person's data in everything that may contain content of records, in steps of limited size. */
 
-import type { WorkflowRef } from '../../model/workflow.ts';
-import { both, type Pick, type Value } from '../sql.ts';
-import type { View } from '../transaction.ts';
-import { inWorkflow } from './record-indexes.ts';
+import type { WorkflowRef } from '../../../model/workflow.ts';
+import { both, type Pick, type Value } from '../../sql.ts';
+import type { View } from '../../transaction.ts';
+import { inWorkflow } from '../record-indexes.ts';
 
 /** The text columns, besides the records themselves, that may contain content of records. */
 export type TextPlace =
