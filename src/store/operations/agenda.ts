@@ -103,19 +103,22 @@ const LOWER = `
   }).join(', ')}
   where id = $1 and (${ITEMS.map((item, at) => `$${at + 2}::bigint < coalesce(${COLUMNS[item]}, $${at + 2}::bigint + 1)`).join(' or ')})`;
 
-/** Lists teams whose item is due by `until`, the longest due first. Reads only the index of the item. */
+/**
+ * Lists teams whose item is due by `until`, and after `after` if it is set; the longest due first. Reads only the index
+ * of the item.
+ */
 export function dueTeams(
   view: View,
-  { item, until, limit }: { item: AgendaItem; until: number; limit: number },
+  { item, after = -1, until, limit }: { item: AgendaItem; after?: number; until: number; limit: number },
 ): Promise<DueTeam[]> {
-  return view.db.all<DueTeam>(DUE[item], until, limit);
+  return view.db.all<DueTeam>(DUE[item], until, limit, after);
 }
 
 const DUE = Object.fromEntries(
   ITEMS.map((item) => [
     item,
     `select id as "teamId", ${COLUMNS[item]} as at from team /* use team_${item} */
-     where ${COLUMNS[item]} <= $1 order by ${COLUMNS[item]} limit $2`,
+     where ${COLUMNS[item]} > $3 and ${COLUMNS[item]} <= $1 order by ${COLUMNS[item]} limit $2`,
   ]),
 ) as Record<AgendaItem, string>;
 

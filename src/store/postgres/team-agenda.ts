@@ -1,0 +1,133 @@
+/**
+ * What a node remembers of the teams' agendas, so that it need not search all teams for work.
+ *
+ *     commits of this node ──┐
+ *     hints of other nodes ──┼──▶ teams that may be due ──▶ a search of one team ──▶ when the team is next due
+ *     sweep of the agendas ──┘
+ *
+ * Hints make work start quickly. The sweep reads an index of the teams' rows. It finds what no hint has named: work that
+ * became due later, and work whose hint was lost.
+ */
+
+import { performance } from 'node:perf_hooks';
+import type { Clock } from '../../std/clock.ts';
+import type { DueTeam } from '../operations/agenda.ts';
+import type { Store } from '../store.ts';
+import type { AgendaItem } from '../transaction.ts';
+
+/** How far ahead a sweep looks. This is longer than the time between two sweeps. */
+const AHEAD_MS = 60_000;
+/** Time between two sweeps while hints arrive. */
+const SWEEP_EVERY_MS = 5_000;
+/** Maximum number of teams that a sweep reads: those that have been due longest. */
+const MAX_SWEPT = 10_000;
+
+export interface AgendaOptions {
+  item: AgendaItem;
+  /** Work that is dated further ahead was written before the clock was set back, and counts as due. */
+  longestWaitMs: number;
+  /** Lists teams from the index of the item. */
+  read: Store['agenda']['due'];
+  /** The database's clock. */
+  now: Clock;
+  /** Whether hints of other processes arrive. If not, a sweep precedes every search. */
+  isTold(): boolean;
+  /** Milliseconds of a monotonic clock. */
+  elapsed?: Clock;
+}
+
+/** The teams that may have due work of one kind. */
+export class TeamAgenda {
+  readonly #options: AgendaOptions;
+  readonly #elapsed: Clock;
+  /** When each team is due, and the number of the change that said so. */
+  readonly #teams = new Map<string, { at: number; change: number }>();
+  #changes = 0;
+  #sweepAtMs = Number.NEGATIVE_INFINITY;
+  #sweeping: Promise<void> | undefined;
+
+  constructor(options: AgendaOptions) {
+    this.#options = options;
+    this.#elapsed = options.elapsed ?? (() => performance.now());
+  }
+
+  /** The number of the last change. A search begins by reading it, and passes it to `put`. */
+  get changes(): number {
+    return this.#changes;
+  }
+
+  /** Notes that teams may have work that is due now. Null: any team may, so a sweep precedes the next search. */
+  note(teams: readonly string[] | null): void {
+    this.#changes += 1;
+    if (teams === null) this.#sweepAtMs = Number.NEGATIVE_INFINITY;
+    const now = this.#options.now();
+    for (const teamId of teams ?? []) {
+      const at = Math.min(now, this.#teams.get(teamId)?.at ?? now);
+      this.#teams.set(teamId, { at, change: this.#changes });
+    }
+  }
+
+  /**
+   * Notes when a team is next due, as a search of the team has found (null: nothing is waiting). Ignored if the team was
+   * noted after the search began.
+   *
+   * @param since `changes` before the search
+   */
+  put({ teamId, at, since }: { teamId: string; at: number | null; since: number }): void {
+    if ((this.#teams.get(teamId)?.change ?? 0) > since) return;
+    if (at === null) this.#teams.delete(teamId);
+    else this.#teams.set(teamId, { at, change: since });
+  }
+
+  /** The teams that may have due work, the longest due first. Sweeps first if it is time to. */
+  async due(): Promise<DueTeam[]> {
+    await this.#upToDate();
+    return this.#all().filter(({ at }) => this.#isDue(at));
+  }
+
+  /** The team that is due first, as far as this node knows. Work that is due in more than a minute may be unknown. */
+  async first(): Promise<DueTeam | undefined> {
+    await this.#upToDate();
+    return this.#all()[0];
+  }
+
+  #all(): DueTeam[] {
+    return Array.from(this.#teams, ([teamId, { at }]) => ({ teamId, at })).sort(
+      (one, other) => one.at - other.at,
+    );
+  }
+
+  #isDue(at: number): boolean {
+    const now = this.#options.now();
+    return at <= now || at > now + this.#options.longestWaitMs;
+  }
+
+  async #upToDate(): Promise<void> {
+    if (this.#options.isTold() && this.#elapsed() < this.#sweepAtMs) return;
+    this.#sweeping ??= this.#sweep().finally(() => {
+      this.#sweeping = undefined;
+    });
+    await this.#sweeping;
+  }
+
+  async #sweep(): Promise<void> {
+    const { item, longestWaitMs, read, now } = this.#options;
+    const since = this.#changes;
+    // This is set before the agendas are read, because a call of `note` in the meantime asks for another sweep.
+    this.#sweepAtMs = this.#elapsed() + SWEEP_EVERY_MS;
+    const found = await Promise.all([
+      read({ item, until: now() + AHEAD_MS, limit: MAX_SWEPT }),
+      read({ item, after: now() + longestWaitMs, until: Number.MAX_SAFE_INTEGER, limit: MAX_SWEPT }),
+    ]).catch((error) => {
+      this.#sweepAtMs = Number.NEGATIVE_INFINITY;
+      throw error;
+    });
+    const swept = new Map(found.flat().map(({ teamId, at }) => [teamId, at]));
+    if (found.every((teams) => teams.length < MAX_SWEPT)) {
+      for (const teamId of this.#teams.keys()) {
+        if (!swept.has(teamId)) this.put({ teamId, at: null, since });
+      }
+    }
+    for (const [teamId, at] of swept) this.put({ teamId, at, since });
+  }
+}
