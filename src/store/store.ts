@@ -56,6 +56,11 @@ interface OfProcess {
    * useful only in the process that owns the database; rejects if other processes keep writing.
    */
   copyTo(file: string, signal?: AbortSignal): Promise<void>;
+  /**
+   * Whether settlements that are written now probably share a transaction with other calls of this process, and so cost
+   * no commit of their own. Always false on PostgreSQL, where each batch of settlements is a transaction.
+   */
+  sharesCommit(): boolean;
   /** How long the oldest of this process's waiting calls has been waiting, in milliseconds. */
   waitMs(): number;
   /** Waits until running writes have ended, and closes everything. Calling it twice is harmless. */

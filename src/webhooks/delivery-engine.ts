@@ -147,6 +147,8 @@ export class DeliveryEngine {
       log: input.log,
       random: this.#random,
       inFlight: () => this.#slots.quick,
+      sharesCommit: () => store.sharesCommit(),
+      elapsed: this.#elapsed,
       onSettled: (settlement) => this.#afterSettle(settlement),
       onGivenUp: (settlement) => this.#afterGivingUp(settlement),
     });

@@ -28,8 +28,18 @@ function settlement(deliveryId: string, webhookId = 'wh_1'): Settlement {
   };
 }
 
+interface Timing {
+  gatherMs?: number;
+  inFlight?: () => number;
+  sharesCommit?: () => boolean;
+  elapsed?: () => number;
+}
+
 /** A settler whose store does what `write` says with each batch of delivery ids. */
-function settling(write: (ids: string[]) => Promise<void>, gatherMs?: number, inFlight = () => 0) {
+function settling(
+  write: (ids: string[]) => Promise<void>,
+  { gatherMs, inFlight = () => 0, sharesCommit = () => false, elapsed = () => 0 }: Timing = {},
+) {
   const settled: string[] = [];
   const givenUp: string[] = [];
   const settler = new SettlementWriter({
@@ -37,6 +47,8 @@ function settling(write: (ids: string[]) => Promise<void>, gatherMs?: number, in
     log: silentLogger,
     random: () => 0,
     inFlight,
+    sharesCommit,
+    elapsed,
     ...(gatherMs === undefined ? {} : { gatherMs }),
     onSettled: (one) => settled.push(one.deliveryId),
     onGivenUp: (one) => givenUp.push(one.deliveryId),
@@ -45,18 +57,27 @@ function settling(write: (ids: string[]) => Promise<void>, gatherMs?: number, in
 }
 
 /** A settler whose writes end when the test calls `goOn`. */
-function held({ inFlight = 0 } = {}) {
+function held({ inFlight = 0, sharesCommit = false } = {}) {
+  let nowMs = 0;
   const batches: number[] = [];
   let written = Promise.withResolvers<void>();
   const hold = async (ids: string[]) => {
     batches.push(ids.length);
     await written.promise;
   };
-  const { settler, settled } = settling(hold, 60_000, () => inFlight);
+  const { settler, settled } = settling(hold, {
+    gatherMs: 60_000,
+    inFlight: () => inFlight,
+    sharesCommit: () => sharesCommit,
+    elapsed: () => nowMs,
+  });
   return {
     settler,
     settled,
     batches,
+    pass(ms: number) {
+      nowMs += ms;
+    },
     async add(count: number, isAwaited = false) {
       for (let number = 0; number < count; number += 1) settler.add(settlement(`dlv_${number}`), isAwaited);
       await new Promise((go) => setImmediate(go));
@@ -107,6 +128,18 @@ test('with many requests in flight, waits for as many settlements', async () => 
   assert.deepEqual(batches, [1, 100]);
   await goOn();
   await settler.idle();
+});
+
+test('writes batches immediately, any number at a time, while they share commits with other calls', async () => {
+  const { settler, settled, batches, pass, add, goOn } = held({ sharesCommit: true });
+  for (let number = 0; number < 4; number += 1) {
+    pass(1);
+    await add(3);
+  }
+  assert.deepEqual(batches, [3, 3, 3, 3]);
+  await goOn();
+  await settler.idle();
+  assert.equal(settled.length, 12);
 });
 
 test('writes changes of a webhook in order, even while the store is unavailable', async () => {

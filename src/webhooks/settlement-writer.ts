@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Problem } from '../model/error.ts';
 import type { Logger } from '../observe/log.ts';
 import { fullJitterMs } from '../std/backoff.ts';
+import type { Clock } from '../std/clock.ts';
 import type { Settlement } from '../store/operations/settle.ts';
 import type { Store } from '../store/store.ts';
 
@@ -18,8 +19,14 @@ const STREAM = 8;
 const WORTH_WRITING = 64;
 const GATHER_MS = 5;
 /**
- * Maximum number of batches that are written at the same time. If the next batch waited until the event loop learned that
- * the previous one is written, twice as many deliveries would be repeated after a crash.
+ * Settlements that share a commit with other calls cost little even in small batches, so they are gathered for this time
+ * instead: a crash repeats everything that still waits. Each turn of a busy event loop takes longer than that.
+ */
+const SHARED_GATHER_MS = 1;
+/**
+ * Maximum number of batches that are written at the same time, unless they share commits. If the next batch waited
+ * until the event loop learned that the previous one is written, twice as many deliveries would be repeated after a
+ * crash.
  */
 const MAX_WRITES = 2;
 const PAUSE = { baseMs: 250, maxMs: 10_000 };
@@ -50,6 +57,8 @@ export class SettlementWriter {
   readonly #random: () => number;
   readonly #gatherMs: number;
   readonly #inFlight: () => number;
+  readonly #sharesCommit: () => boolean;
+  readonly #elapsed: Clock;
   readonly #onSettled: (settlement: Settlement) => void;
   readonly #onGivenUp: (settlement: Settlement) => void;
   #waiting: Settlement[] = [];
@@ -57,6 +66,8 @@ export class SettlementWriter {
   #isAwaited = false;
   #gathered: (() => void) | undefined;
   #writing = 0;
+  /** When the last batch was started, by the monotonic clock. */
+  #startedAt = 0;
   readonly #writes = new Set<Promise<void>>();
   readonly #aside = new Map<string, Aside>();
   /** Keys of `#aside` that no loop is processing at the moment. */
@@ -68,6 +79,8 @@ export class SettlementWriter {
   /**
    * @param input.gatherMs how long to wait for 64 settlements; default: 5 ms
    * @param input.inFlight returns the number of requests in flight, without slow ones
+   * @param input.sharesCommit see `Store.sharesCommit`
+   * @param input.elapsed a monotonic clock, in milliseconds
    * @param input.onSettled called for each settlement after its commit
    * @param input.onGivenUp called for each settlement that stays unwritten
    */
@@ -77,6 +90,8 @@ export class SettlementWriter {
     random: () => number;
     gatherMs?: number;
     inFlight: () => number;
+    sharesCommit: () => boolean;
+    elapsed: Clock;
     onSettled: (settlement: Settlement) => void;
     onGivenUp: (settlement: Settlement) => void;
   }) {
@@ -85,6 +100,8 @@ export class SettlementWriter {
     this.#random = input.random;
     this.#gatherMs = input.gatherMs ?? GATHER_MS;
     this.#inFlight = input.inFlight;
+    this.#sharesCommit = input.sharesCommit;
+    this.#elapsed = input.elapsed;
     this.#onSettled = input.onSettled;
     this.#onGivenUp = input.onGivenUp;
   }
@@ -105,7 +122,7 @@ export class SettlementWriter {
   add(settlement: Settlement, isAwaited = false): void {
     this.#waiting.push(settlement);
     this.#isAwaited ||= isAwaited;
-    if (this.#isAwaited || this.#waiting.length >= this.#worthWriting) this.#gathered?.();
+    if (this.#gathered !== undefined && this.#isEnough) this.#gathered();
     this.#loop ??= this.#run();
   }
 
@@ -129,7 +146,7 @@ export class SettlementWriter {
     await null;
     for (let isStream = false; this.#waiting.length > 0; isStream = this.#waiting.length >= STREAM) {
       const isAlone = !isStream && this.#writes.size === 0;
-      if (!isAlone && this.#waiting.length < this.#worthWriting && !this.#isAwaited) await this.#gather();
+      if (!isAlone && !this.#isEnough) await this.#gather();
       this.#isAwaited = false;
       const batch = this.#waiting.splice(0, MAX_BATCH).filter((settlement) => !this.#joinAside(settlement));
       if (batch.length === 0) continue;
@@ -137,19 +154,26 @@ export class SettlementWriter {
       if (!isPlain) await Promise.all(this.#writes);
       this.#begin(batch);
       if (!isPlain) await Promise.all(this.#writes);
-      else if (this.#writes.size === MAX_WRITES) await Promise.race(this.#writes);
+      else if (this.#writes.size >= MAX_WRITES && !this.#sharesCommit()) await Promise.race(this.#writes);
     }
     this.#loop = undefined;
   }
 
   #begin(batch: Settlement[]): void {
     this.#writing += batch.length;
+    this.#startedAt = this.#elapsed();
     const write = this.#write(batch).then((outcome) => {
       this.#writing -= batch.length;
       this.#writes.delete(write);
       if (outcome === 'busy') this.#setAside(batch);
     });
     this.#writes.add(write);
+  }
+
+  /** Whether to write without waiting for more settlements. */
+  get #isEnough(): boolean {
+    if (this.#isAwaited || this.#waiting.length >= this.#worthWriting) return true;
+    return this.#elapsed() - this.#startedAt >= SHARED_GATHER_MS && this.#sharesCommit();
   }
 
   get #worthWriting(): number {
@@ -163,7 +187,10 @@ export class SettlementWriter {
         this.#gathered = undefined;
         resolve();
       };
-      const timer = setTimeout(done, (this.#gatherMs * this.#worthWriting) / WORTH_WRITING);
+      const ms = this.#sharesCommit()
+        ? SHARED_GATHER_MS
+        : (this.#gatherMs * this.#worthWriting) / WORTH_WRITING;
+      const timer = setTimeout(done, ms);
       this.#gathered = done;
     });
   }

@@ -140,6 +140,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
       return () => void watchers.delete(watcher);
     },
     isTold: () => notifications.isHeard,
+    sharesCommit: () => false,
     copyTo: async () => {
       throw new Error('Flowhook cannot back up PostgreSQL. Use pg_dump or pg_basebackup');
     },

@@ -161,6 +161,7 @@ function compose(parts: {
       return () => void watchers.delete(watcher);
     },
     isTold: () => true,
+    sharesCommit: () => writer.isWritingOthers,
     copyTo: (file, signal) => writer.copyTo(file, signal),
     waitMs: () => writer.waitMs,
     check: async () => {

@@ -70,6 +70,17 @@ test('a call that is made while the thread starts is committed, even if the writ
   await assert.rejects(writer.start(), problem('stopping'));
 });
 
+test('settlements share the commit of other calls while these are in progress, but not of each other', async (t) => {
+  const writer = closing(t, createWriter({ ...options, path: await emptyDatabaseFile(t) }));
+  await writer.start();
+  const settled = writer.call('deliveries.settle', { rows: [] });
+  assert.equal(writer.isWritingOthers, false);
+  const made = writer.call('teams.ensure', { slug: 'acme' });
+  assert.equal(writer.isWritingOthers, true);
+  await Promise.all([settled, made]);
+  assert.equal(writer.isWritingOthers, false);
+});
+
 test('after a thread could not start, the next call starts another', async (t) => {
   let started = 0;
   const open = () => {

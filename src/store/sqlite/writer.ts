@@ -36,6 +36,8 @@ const MAX_WAITING = 20_000;
 const RESULTS_A_TURN = 16;
 /** A quarter of the results is returned if that is more, so that long turns of the event loop do not hold them up. */
 const SHARE_A_TURN = 0.25;
+/** The call whose caller has already collected everything that a message should contain. */
+const GATHERED: Call['name'] = 'deliveries.settle';
 /** Delay before a dead thread is restarted. */
 const RESTART_MS = 1_000;
 
@@ -162,6 +164,7 @@ export class Writer {
         this.start().catch(() => undefined);
         return;
       }
+      if (name === GATHERED) return this.#flush();
       if (this.#flushing || this.#inFlight.length >= MAX_CALLS) return;
       this.#flushing = true;
       setImmediate(() => this.#flush());
@@ -194,6 +197,12 @@ export class Writer {
     if (this.#ended !== undefined || (this.#hasStarted && this.#thread === undefined))
       return new Problem('database_unavailable');
     return this.#trouble === undefined ? this.#options.obstacle?.() : new Problem(this.#trouble);
+  }
+
+  /** Whether calls other than settlements wait or have been sent to the thread. */
+  get isWritingOthers(): boolean {
+    const isOther = ({ name }: Call) => name !== GATHERED;
+    return this.#inFlight.some(isOther) || this.#waiting.some(isOther);
   }
 
   /** How long the oldest unanswered operation has waited, in milliseconds. */
