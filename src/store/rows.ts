@@ -11,6 +11,14 @@ export interface InTeam {
 }
 
 /**
+ * Groups rows by team, in the order in which transactions lock teams. A statement that names one team runs on one node
+ * of a distributed database.
+ */
+export function byTeam<Row>(rows: readonly Row[], teamOf: (row: Row) => string): [teamId: string, Row[]][] {
+  return [...Map.groupBy(rows, teamOf)].sort(([one], [other]) => (one < other ? -1 : 1));
+}
+
+/**
  * Maximum length, in characters, of an error in an event, because the event's body must stay under 20 kB. The job's row
  * contains the whole error.
  */

@@ -8,7 +8,7 @@
 
 import { type Attempt, type NextStep, withoutResponse } from '../../model/delivery.ts';
 import type { Breaker } from '../../model/lane.ts';
-import type { InTeam } from '../rows.ts';
+import { byTeam, type InTeam } from '../rows.ts';
 import { both } from '../sql.ts';
 import type { Tx } from '../transaction.ts';
 import { cancelWaiting, markRemoved } from './webhooks.ts';
@@ -154,9 +154,12 @@ async function noteHealth(tx: Tx, row: SettlementRow): Promise<void> {
 
 /** Drops the responses of attempts if an erasure has rewritten events of the team since the delivery was loaded. */
 async function withoutErased(tx: Tx, rows: readonly SettlementRow[]): Promise<readonly SettlementRow[]> {
-  const teams = await tx.db.all<{ id: string; rewrites: number }>`
-    select id, rewrites from team where id = any(${[...new Set(rows.map(([teamId]) => teamId))]}::text[])`;
-  const now = new Map(teams.map(({ id, rewrites }) => [id, rewrites]));
+  const now = new Map<string, number>();
+  const teams = byTeam(rows, ([teamId]) => teamId).map(async ([teamId]) => {
+    const team = await tx.db.get<{ rewrites: number }>(REWRITES, teamId);
+    now.set(teamId, team?.rewrites ?? 0);
+  });
+  await Promise.all(teams);
   return rows.map((row) => {
     const [teamId, , , , , rewrites, , , , , , , , status, error, response, details] = row;
     if (rewrites === (now.get(teamId) ?? 0)) return row;
@@ -169,6 +172,8 @@ async function withoutErased(tx: Tx, rows: readonly SettlementRow[]): Promise<re
     return row.with(-3, log.error).with(-2, log.response).with(-1, jsonOf(log.details)) as SettlementRow;
   });
 }
+
+const REWRITES = 'select rewrites from team where id = $1';
 
 /** Runs one statement per delivery and one per attempt, which is fastest where statements need no round trip. */
 async function settleEach(tx: Tx, rows: readonly SettlementRow[]): Promise<void> {
@@ -195,14 +200,19 @@ const NOTE_ATTEMPT = `
     (team_id, delivery_id, number, started_at, duration_ms, outcome, status, error, response, details)
   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`;
 
-/** One statement for all rows. */
+/** One statement for all rows of a team, because all rows of a team are on one node of a distributed database. */
 async function settleTogether(tx: Tx, rows: readonly SettlementRow[]): Promise<void> {
-  const settled = rounds(rows).map((part) => {
-    part.sort((a, b) => compare(a[1], b[1]));
-    const column = (at: number) => part.map((row) => row[at] as string | number | null);
-    const places = [0, 1, 2, 3, 4, 6, 7, 10, 11, 12, 13, 14, 15, 16];
-    return Promise.all([tx.db.lock(LOCK, column(0), column(1)), tx.db.run(SETTLE, ...places.map(column))]);
-  });
+  const settled = byTeam(rows, ([teamId]) => teamId).flatMap(([teamId, ofTeam]) =>
+    rounds(ofTeam).map((part) => {
+      part.sort((a, b) => compare(a[1], b[1]));
+      const column = (at: number) => part.map((row) => row[at] as string | number | null);
+      const places = [1, 2, 3, 4, 6, 7, 10, 11, 12, 13, 14, 15, 16];
+      return Promise.all([
+        tx.db.lock(LOCK, teamId, column(1)),
+        tx.db.run(SETTLE, teamId, ...places.map(column)),
+      ]);
+    }),
+  );
   await Promise.all(settled);
 }
 
@@ -224,19 +234,17 @@ function rounds(rows: readonly SettlementRow[]): SettlementRow[][] {
 const PLACE = (locked: string) => `
   cross join lateral (
     select ctid as place from delivery
-    where (delivery.team_id, delivery.id) >= (given.team_id, given.delivery_id)
-      and (delivery.team_id, delivery.id) <= (given.team_id, given.delivery_id)
+    where delivery.team_id = $1 and delivery.id >= given.delivery_id and delivery.id <= given.delivery_id
     order by delivery.team_id, delivery.id limit 1 ${locked}
   ) delivery`;
 // This is a separate statement, so that the next one sees everything that was committed before the rows were locked.
-const LOCK = `
-  select 1 from unnest($1::text[], $2::text[]) as given (team_id, delivery_id) ${PLACE('for no key update')}`;
+const LOCK = `select 1 from unnest($2::text[]) as given (delivery_id) ${PLACE('for no key update')}`;
 const SETTLE = `
   with given as materialized (
     select * from unnest(
-      $1::text[], $2::text[], $3::text[], $4::bigint[], $5::integer[], $6::text[], $7::bigint[],
+      $2::text[], $3::text[], $4::bigint[], $5::integer[], $6::text[], $7::bigint[],
       $8::bigint[], $9::integer[], $10::text[], $11::integer[], $12::text[], $13::text[], $14::text[]
-    ) as given (team_id, delivery_id, webhook_id, epoch, attempt, state, next_at,
+    ) as given (delivery_id, webhook_id, epoch, attempt, state, next_at,
                 started_at, duration_ms, outcome, status, error, response, details)
   ),
   found as materialized (
@@ -248,18 +256,18 @@ const SETTLE = `
       attempt = case when given.state = 'delivered' then greatest(delivery.attempt, given.attempt) else given.attempt end,
       class = case when given.state = 'delivered' then delivery.class else greatest(delivery.class, 1) end
     from found given
-    where delivery.ctid = given.place
+    where delivery.team_id = $1 and delivery.ctid = given.place
       and case when given.state = 'delivered' then delivery.state <> 'delivered'
           else delivery.state = 'waiting' and delivery.attempt = given.attempt - 1
             and (select 1 from lane
-                 where lane.team_id = given.team_id and lane.webhook_id = given.webhook_id
+                 where lane.team_id = $1 and lane.webhook_id = given.webhook_id
                    and lane.epoch > given.epoch) is null
           end
     returning given.*
   )
   insert into attempt
     (team_id, delivery_id, number, started_at, duration_ms, outcome, status, error, response, details)
-  select team_id, delivery_id, attempt, started_at, duration_ms, outcome, status, error, response, details
+  select $1, delivery_id, attempt, started_at, duration_ms, outcome, status, error, response, details
   from settled
   on conflict (team_id, delivery_id, number) do update set
     started_at = excluded.started_at, duration_ms = excluded.duration_ms, outcome = excluded.outcome,

@@ -24,6 +24,7 @@ import {
   toLane,
   WAITING_LANES,
 } from '../operations/lanes.ts';
+import { byTeam } from '../rows.ts';
 import type { Store } from '../store.ts';
 import type { LaneName, Tx, View } from '../transaction.ts';
 
@@ -217,52 +218,69 @@ export function lasts({ leaseUntil }: { leaseUntil: number }, at: { now: number;
 }
 
 /**
- * Locks a lane by its key. A locked lane is skipped, so that nobody waits for a node that hangs. Each lane has a
+ * Locks a lane of the team `$1`. A locked lane is skipped, so that nobody waits for a node that hangs. Each lane has a
  * lateral subquery of its own, so that the planner cannot choose to read all lanes.
  */
 const FREE = `
   cross join lateral (
-    select * from lane where lane.team_id = given.team_id and lane.webhook_id = given.webhook_id limit 1
+    select * from lane where lane.team_id = $1 and lane.webhook_id = given.webhook_id limit 1
     for update skip locked
   ) lane`;
+
+const TAKE = `
+  with given as materialized (
+    select * from unnest($2::text[]) as given (webhook_id)
+  ), free as materialized (
+    select lane.webhook_id from given ${FREE}
+    where lane.node_id is null or lane.node_id = $3 or lane.lease_until <= $5
+  ), made as (
+    insert into lane (team_id, webhook_id, node_id, epoch, lease_until)
+    select $1, webhook_id, $3, 1, $4 from given
+    where not exists (select 1 from lane where lane.team_id = $1 and lane.webhook_id = given.webhook_id)
+    on conflict (team_id, webhook_id) do nothing
+    returning webhook_id, epoch
+  ), taken as (
+    update lane set
+      epoch = case when lane.node_id = $3 then lane.epoch else lane.epoch + 1 end,
+      node_id = $3, lease_until = $4
+    from free where lane.team_id = $1 and lane.webhook_id = free.webhook_id
+    returning lane.webhook_id, lane.epoch
+  )
+  select $1 as "teamId", webhook_id as "webhookId", epoch from made
+  union all select $1, webhook_id, epoch from taken`;
 
 /**
  * Takes lanes that nobody holds or whose lease has expired. Renews lanes that the node already holds, without changing
  * their epoch. Returns the lanes that the node holds afterwards.
  */
-export function take(
+export async function take(
   tx: Tx,
   { nodeId, leaseMs, lanes }: LaneHolder & { lanes: readonly LaneName[] },
 ): Promise<HeldLane[]> {
-  return tx.db.all<HeldLane>(
-    `with given as materialized (
-       select * from unnest($1::text[], $2::text[]) as given (team_id, webhook_id)
-     ), free as materialized (
-       select lane.team_id, lane.webhook_id from given ${FREE}
-       where lane.node_id is null or lane.node_id = $3 or lane.lease_until <= $5
-     ), made as (
-       insert into lane (team_id, webhook_id, node_id, epoch, lease_until)
-       select team_id, webhook_id, $3, 1, $4 from given
-       where not exists (
-         select 1 from lane where lane.team_id = given.team_id and lane.webhook_id = given.webhook_id
-       )
-       on conflict (team_id, webhook_id) do nothing
-       returning team_id, webhook_id, epoch
-     ), taken as (
-       update lane set
-         epoch = case when lane.node_id = $3 then lane.epoch else lane.epoch + 1 end,
-         node_id = $3, lease_until = $4
-       from free where lane.team_id = free.team_id and lane.webhook_id = free.webhook_id
-       returning lane.team_id, lane.webhook_id, lane.epoch
-     )
-     select team_id as "teamId", webhook_id as "webhookId", epoch from made
-     union all select team_id, webhook_id, epoch from taken`,
-    ...names(lanes),
-    nodeId,
-    tx.now + leaseMs,
-    tx.now,
+  const taken = inTeams(lanes).map(([teamId, ofTeam]) =>
+    tx.db.all<HeldLane>(TAKE, teamId, ids(ofTeam), nodeId, tx.now + leaseMs, tx.now),
   );
+  return (await Promise.all(taken)).flat();
 }
+
+const KEEP = `
+  with given as materialized (
+    select * from unnest($2::text[], $3::bigint[]) as given (webhook_id, epoch)
+  ), free as materialized (
+    select lane.webhook_id from given ${FREE}
+    where lane.node_id = $4 and lane.epoch = given.epoch
+  ), kept as (
+    update lane set lease_until = $5
+    from free where lane.team_id = $1 and lane.webhook_id = free.webhook_id
+    returning lane.webhook_id
+  )
+  select $1 as "teamId", given.webhook_id as "webhookId", given.epoch, kept.webhook_id is not null as kept
+  from given
+  cross join lateral (
+    select node_id, epoch from lane where lane.team_id = $1 and lane.webhook_id = given.webhook_id limit 1
+  ) lane
+  left join kept on kept.webhook_id = given.webhook_id
+  where kept.webhook_id is not null or (lane.node_id = $4 and lane.epoch = given.epoch)`;
 
 /**
  * Renews the lanes that the node holds. An expired lease is renewed too, if no other node has taken the lane. Returns
@@ -272,51 +290,36 @@ export async function keep(
   tx: Tx,
   { nodeId, leaseMs, lanes }: LaneHolder & { lanes: readonly HeldLane[] },
 ): Promise<{ lost: HeldLane[]; late: HeldLane[] }> {
-  if (lanes.length === 0) return { lost: [], late: [] };
-  const found = await tx.db.all<HeldLane & { kept: boolean }>(
-    `with given as materialized (
-       select * from unnest($1::text[], $2::text[], $3::bigint[]) as given (team_id, webhook_id, epoch)
-     ), free as materialized (
-       select lane.team_id, lane.webhook_id from given ${FREE}
-       where lane.node_id = $4 and lane.epoch = given.epoch
-     ), kept as (
-       update lane set lease_until = $5
-       from free where lane.team_id = free.team_id and lane.webhook_id = free.webhook_id
-       returning lane.team_id, lane.webhook_id
-     )
-     select given.team_id as "teamId", given.webhook_id as "webhookId", given.epoch,
-            kept.team_id is not null as kept
-     from given
-     cross join lateral (
-       select node_id, epoch from lane
-       where lane.team_id = given.team_id and lane.webhook_id = given.webhook_id limit 1
-     ) lane
-     left join kept on kept.team_id = given.team_id and kept.webhook_id = given.webhook_id
-     where kept.team_id is not null or (lane.node_id = $4 and lane.epoch = given.epoch)`,
-    ...namesAndEpochs(lanes),
-    nodeId,
-    tx.now + leaseMs,
+  const found = inTeams(lanes).map(([teamId, ofTeam]) =>
+    tx.db.all<HeldLane & { kept: boolean }>(
+      KEEP,
+      teamId,
+      ids(ofTeam),
+      epochs(ofTeam),
+      nodeId,
+      tx.now + leaseMs,
+    ),
   );
-  const held = new Map(found.map((lane) => [keyOf(lane), lane.kept]));
+  const held = new Map((await Promise.all(found)).flat().map((lane) => [keyOf(lane), lane.kept]));
   return {
     lost: lanes.filter((lane) => !held.has(keyOf(lane))),
     late: lanes.filter((lane) => held.get(keyOf(lane)) === false),
   };
 }
 
+const RELEASE = `
+  update lane set node_id = null, lease_until = 0
+  from unnest($2::text[], $3::bigint[]) as given (webhook_id, epoch)
+  where lane.team_id = $1 and lane.webhook_id = given.webhook_id and lane.node_id = $4 and lane.epoch = given.epoch`;
+
 export async function release(
   tx: Tx,
   { nodeId, lanes }: { nodeId: string; lanes: readonly HeldLane[] },
 ): Promise<void> {
-  if (lanes.length === 0) return;
-  await tx.db.run(
-    `update lane set node_id = null, lease_until = 0
-     from unnest($1::text[], $2::text[], $3::bigint[]) as given (team_id, webhook_id, epoch)
-     where lane.team_id = given.team_id and lane.webhook_id = given.webhook_id
-       and lane.node_id = $4 and lane.epoch = given.epoch`,
-    ...namesAndEpochs(lanes),
-    nodeId,
+  const released = inTeams(lanes).map(([teamId, ofTeam]) =>
+    tx.db.run(RELEASE, teamId, ids(ofTeam), epochs(ofTeam), nodeId),
   );
+  await Promise.all(released);
 }
 
 /** The key of a lane in maps. */
@@ -324,16 +327,11 @@ export function keyOf({ teamId, webhookId }: LaneName): string {
   return `${teamId} ${webhookId}`;
 }
 
-function names(lanes: readonly LaneName[]): [string[], string[]] {
-  const sorted = inOrder(lanes);
-  return [sorted.map(({ teamId }) => teamId), sorted.map(({ webhookId }) => webhookId)];
+/** Groups lanes by team, in the order of their keys. */
+export function inTeams<Named extends LaneName>(lanes: readonly Named[]): [teamId: string, Named[]][] {
+  const sorted = lanes.toSorted((a, b) => (a.webhookId < b.webhookId ? -1 : 1));
+  return byTeam(sorted, ({ teamId }) => teamId);
 }
 
-function namesAndEpochs(lanes: readonly HeldLane[]): [string[], string[], number[]] {
-  const sorted = inOrder(lanes);
-  return [...names(sorted), sorted.map(({ epoch }) => epoch)];
-}
-
-function inOrder<Named extends LaneName>(lanes: readonly Named[]): Named[] {
-  return lanes.toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
-}
+const ids = (lanes: readonly LaneName[]) => lanes.map(({ webhookId }) => webhookId);
+const epochs = (lanes: readonly HeldLane[]) => lanes.map(({ epoch }) => epoch);
