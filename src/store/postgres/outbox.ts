@@ -7,6 +7,7 @@ import { performance } from 'node:perf_hooks';
 import type { Clock } from '../../std/clock.ts';
 import { type CallsOf, lease, read, write } from '../operation.ts';
 import type { DueLane } from '../operations/lanes.ts';
+import { byTeam } from '../rows.ts';
 import type { Store } from '../store.ts';
 import type { LaneName } from '../transaction.ts';
 import * as operations from './lanes.ts';
@@ -23,12 +24,20 @@ export const LANE_OPERATIONS = {
 };
 export const LOAD = read(operations.load, { prepares: true });
 
-type Calls = CallsOf<{ deliveries: { load: typeof LOAD }; lanes: typeof LANE_OPERATIONS }> & { now: Clock };
+type Calls = CallsOf<{ deliveries: { load: typeof LOAD }; lanes: typeof LANE_OPERATIONS }> & {
+  now: Clock;
+  isDistributed: boolean;
+};
 
 type Made = 'lanes' | 'lane' | 'keepLanes' | 'releaseLanes' | 'load';
 
-export function outbox({ deliveries, lanes, now }: Calls): Pick<Store['deliveries'], Made> {
+export function outbox({ deliveries, lanes, now, isDistributed }: Calls): Pick<Store['deliveries'], Made> {
   const bounds = new LaneBounds();
+  /** Runs a transaction for all lanes, or one for each team. */
+  const inParts = <Lane extends LaneName, Result>(
+    named: readonly Lane[],
+    change: (lanes: readonly Lane[]) => Promise<Result>,
+  ) => eachPart(isDistributed, named, ({ teamId }) => teamId, change);
 
   async function find({ nodeId }: { nodeId: string }): Promise<FoundLane[]> {
     const search = bounds.next(now());
@@ -46,8 +55,8 @@ export function outbox({ deliveries, lanes, now }: Calls): Pick<Store['deliverie
     { mine, wanted }: { mine: readonly FoundLane[]; wanted: readonly FoundLane[] },
   ): Promise<DueLane[]> {
     if (wanted.length === 0) return mine.map(toDue);
-    const taken = await lanes.take({ nodeId, leaseMs, lanes: wanted });
-    const epochs = new Map(taken.map((one) => [keyOf(one), one.epoch]));
+    const taken = await inParts(wanted, (part) => lanes.take({ nodeId, leaseMs, lanes: part }));
+    const epochs = new Map(taken.flat().map((one) => [keyOf(one), one.epoch]));
     const ours = wanted.flatMap((one) => {
       const epoch = epochs.get(keyOf(one));
       return epoch === undefined ? [] : [{ ...one, epoch }];
@@ -76,14 +85,37 @@ export function outbox({ deliveries, lanes, now }: Calls): Pick<Store['deliverie
       const [due] = await held(input, isSafe ? { mine: [found], wanted: [] } : { mine: [], wanted: [found] });
       return due;
     },
-    keepLanes: lanes.keep,
-    releaseLanes: lanes.release,
+    async keepLanes({ lanes: named, ...holder }) {
+      const kept = await inParts(named, (part) => lanes.keep({ ...holder, lanes: part }));
+      return { lost: kept.flatMap(({ lost }) => lost), late: kept.flatMap(({ late }) => late) };
+    },
+    async releaseLanes({ nodeId, lanes: named }) {
+      await inParts(named, (part) => lanes.release({ nodeId, lanes: part }));
+    },
     load: async (input) => {
       const { due, seen } = await deliveries.load({ ...input, seen: bounds.seen(input) });
       bounds.note(input, seen);
       return due;
     },
   };
+}
+
+/**
+ * Changes rows of several teams in one transaction. In a distributed database, each team gets a transaction of its own,
+ * so that no transaction needs several nodes. If one fails, the others are committed nevertheless.
+ */
+export async function eachPart<Row, Result>(
+  isDistributed: boolean,
+  rows: readonly Row[],
+  teamOf: (row: Row) => string,
+  change: (rows: readonly Row[]) => Promise<Result>,
+): Promise<Result[]> {
+  const parts = isDistributed ? byTeam(rows, teamOf).map(([, ofTeam]) => ofTeam) : [rows];
+  const changed = await Promise.allSettled(parts.filter((part) => part.length > 0).map(change));
+  return changed.map((part) => {
+    if (part.status === 'rejected') throw part.reason;
+    return part.value;
+  });
 }
 
 /**

@@ -18,7 +18,8 @@ import { connectionWaitMs, Database } from './database.ts';
 import { unusable } from './failures.ts';
 import { migrate } from './migrate.ts';
 import { Notifications } from './notifications.ts';
-import { LANE_OPERATIONS, LOAD, outbox } from './outbox.ts';
+import { eachPart, LANE_OPERATIONS, LOAD, outbox } from './outbox.ts';
+import { isDistributed as findDistributed } from './placement.ts';
 import { reading } from './reader.ts';
 import { scrub } from './whole.ts';
 import { TeamTurns, writing } from './write.ts';
@@ -90,8 +91,10 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
   };
   let closing: Promise<void> | undefined;
   let measured: Awaited<ReturnType<typeof startClock>> | undefined;
+  let isDistributed: boolean;
   try {
     await migrate({ url, pool, log });
+    isDistributed = await findDistributed(new Database(pool));
     if (clock === undefined) measured = await startClock(new Database(pool));
     if (own) await notifications.watchKeys();
     if (own && listen) await notifications.listen();
@@ -124,12 +127,21 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
     guarded((how[operation.kind] as typeof how.read)(operation)),
   );
 
-  const made = composed(calls);
+  const settle: typeof calls.deliveries.settle = async ({ rows }) => {
+    const parts = await eachPart(
+      isDistributed,
+      rows,
+      ([teamId]) => teamId,
+      (part) => calls.deliveries.settle({ rows: part }),
+    );
+    return { more: parts.some(({ more }) => more) };
+  };
+  const made = composed({ ...calls, deliveries: { ...calls.deliveries, settle } });
   return {
     ...calls,
     ...made,
     jobs: { ...made.jobs, ...claiming({ ...calls.claiming, now }), beat: beating(calls.beating) },
-    deliveries: { ...made.deliveries, ...outbox({ ...calls, now }) },
+    deliveries: { ...made.deliveries, ...outbox({ ...calls, now, isDistributed }) },
     erasure: {
       ...calls.erasure,
       scrub: guarded(({ rewriteBytes }: { rewriteBytes: number }) => scrub({ url, log, rewriteBytes })),
