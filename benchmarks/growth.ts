@@ -218,13 +218,23 @@ async function deliver(grown: Grown, sink: Sink): Promise<Record<string, number>
   const { latenciesMs } = await sink.take();
   const tables = await openTables(flowhook.databaseUrl);
   const now = Date.now();
+  // New deliveries come with new events: nodes remember up to which event no new delivery is waiting.
+  const copies = `with recursive copies (n) as (select 1 union all select n + 1 from copies where n < ${DRAINED})`;
   await tables.rows(
-    `with recursive copies (n) as (select 1 union all select n + 1 from copies where n < ${DRAINED})
-     insert into delivery (team_id, id, webhook_id, event_sequence, state, next_at, created_at)
-     select '${teamId}', 'dlv_' || ${now} || '_' || n, '${webhookId}',
-       (select max(sequence) from event where team_id = '${teamId}') - n % 1000, 'waiting', ${now}, ${now} from copies`,
+    `${copies}
+     insert into event (team_id, id, sequence, type, workflow_id, job_id, body, created_at)
+     select team_id, 'evt_' || ${now} || '_' || n, sequence + n, type, workflow_id, job_id, body, ${now}
+     from copies cross join (select * from event where team_id = '${teamId}' order by sequence desc limit 1) newest`,
     [],
   );
+  await tables.rows(
+    `${copies}
+     insert into delivery (team_id, id, webhook_id, event_sequence, state, next_at, created_at)
+     select '${teamId}', 'dlv_' || ${now} || '_' || n, '${webhookId}',
+       (select max(sequence) from event where team_id = '${teamId}') - n + 1, 'waiting', ${now}, ${now} from copies`,
+    [],
+  );
+  await tables.rows(`update team set lanes_at = ${now} where id = '${teamId}'`, []);
   await tables.close();
   await arrived(sink, DRAINED);
   const { firstAt, lastAt } = await sink.take();

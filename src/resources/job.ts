@@ -109,7 +109,6 @@ export function textOf({ at, level, text }: LogLine): string {
   return `${toIso(at)} ${level.padEnd(5)} ${text.replaceAll('\n', '\n  ')}`;
 }
 
-export const UNFINISHED: readonly JobState[] = ['queued', 'running', 'retrying'];
 export const ENDED: readonly JobState[] = ['finished', 'failed', 'canceled'];
 
 /** The state of a job, phrased to follow `it`: `failed at … (timeout)`. */

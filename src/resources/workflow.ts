@@ -14,10 +14,10 @@ import {
   text,
   time,
 } from '../std/shape.ts';
-import type { JobGlance } from '../store/operations/job-lists.ts';
+import type { JobGlance, WorkflowSummary } from '../store/operations/job-lists.ts';
 import type { Store } from '../store/store.ts';
 import { ENDED as ENDED_AT, IDS } from './examples.ts';
-import { ENDED, glance, jobFields, jobResource, recordCounts, UNFINISHED } from './job.ts';
+import { glance, jobFields, jobResource, recordCounts } from './job.ts';
 
 export const workflowResource = named(
   'Workflow',
@@ -70,20 +70,20 @@ export const workflowResource = named(
 /**
  * A workflow with the current state of its records and jobs.
  *
+ * @param summary the current state, if the caller has read it already
  * @param recent its newest jobs, if the caller asked for them
  */
 export async function shownWorkflow(
   store: Store,
   { teamId, id, ...of }: Workflow,
-  recent?: readonly JobGlance[],
+  {
+    summary,
+    recent,
+  }: { summary?: WorkflowSummary | undefined; recent?: readonly JobGlance[] | undefined } = {},
 ) {
   const { definition, pausedAt, nextRunAt } = of;
-  const place = { teamId, workflowId: id };
-  const version = await store.records.version(place);
-  const unfinished = await store.jobs.list({ ...place, states: UNFINISHED, limit: 2 });
-  const [last] = await store.jobs.list({ ...place, states: ENDED, limit: 1 });
-  // A job in slot 1 waits behind the current one.
-  const current = unfinished.find(({ slot }) => slot === 0);
+  const { records, current, last } =
+    summary ?? (await store.jobs.summaries({ teamId, workflowIds: [id] })).get(id) ?? NO_SUMMARY;
   return workflowResource.of({
     ...definition,
     id,
@@ -91,12 +91,14 @@ export async function shownWorkflow(
     paused: pausedAt !== null,
     pausedAt,
     version: of.currentVersion,
-    records: version?.total ?? 0,
+    records,
     currentJob: current === undefined ? null : jobFields(current),
     lastJob: last === undefined ? null : jobFields(last),
     recentJobs: recent?.map(({ createdAt, ...glance }) => ({ ...glance, queuedAt: createdAt })),
   });
 }
+
+const NO_SUMMARY: WorkflowSummary = { records: 0, current: undefined, last: undefined };
 
 export const recordResource = named(
   'Record',

@@ -47,6 +47,7 @@ const MOST: Record<string, [statements: number, trips: number, pages: number]> =
   'the first page of jobs of a workflow': [6, 2, 17],
   'the first page of events': [6, 2, 18],
   'the first page of workflows': [3, 1, 8],
+  'the summary of ten workflows': [5, 3, 60],
   'schedules are looked at': [1, 1, 1],
   'abandoned jobs are looked for': [1, 1, 3],
 };
@@ -159,6 +160,8 @@ async function countAll(
   await note('the first page of jobs of a workflow', () => store.jobs.list({ ...at, limit: 50 }));
   await note('the first page of events', () => store.events.history({ teamId, limit: 50 }));
   await note('the first page of workflows', () => store.workflows.list({ teamId, limit: 10 }));
+  const workflowIds = (await store.workflows.list({ teamId, limit: 10 })).map(({ id }) => id);
+  await note('the summary of ten workflows', () => store.jobs.summaries({ teamId, workflowIds }));
   await note('schedules are looked at', () => store.schedules.due({ limit: 100 }));
   await note('abandoned jobs are looked for', () => store.jobs.abandoned({ nodeId: null }));
   return found;

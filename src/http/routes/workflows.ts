@@ -5,8 +5,7 @@ import { found } from '../../model/error.ts';
 import { nextRunAt } from '../../model/schedule.ts';
 import { isWorkflowId, type Workflow } from '../../model/workflow.ts';
 import { shownWorkflow, workflowResource } from '../../resources/workflow.ts';
-import type { JobGlance } from '../../store/operations/job-lists.ts';
-import type { Store } from '../../store/store.ts';
+import type { JobGlance, WorkflowSummary } from '../../store/operations/job-lists.ts';
 import { sendWithETag } from '../caching.ts';
 import { byId, everyRowInTurn, listOperation } from '../input/list-page.ts';
 import { numberParameter, textParameter } from '../input/query.ts';
@@ -50,16 +49,20 @@ export const listWorkflows = listOperation({
       if (searched === undefined || contains(workflow, searched)) found.push(workflow);
       if (found.length === limit) break;
     }
-    if (each === undefined) return found;
-    const recent = await recentJobs(store, found, each);
-    return found.map((workflow) => ({ ...workflow, recent: recent.get(workflow.id) ?? [] }));
+    const summaries = await inParts(found, (part) => store.jobs.summaries(part));
+    const recent =
+      each === undefined ? undefined : await inParts(found, (part) => store.jobs.recent({ ...part, each }));
+    return found.map((workflow) => ({
+      ...workflow,
+      summary: summaries.get(workflow.id),
+      recent: recent && (recent.get(workflow.id) ?? []),
+    }));
   },
-  async show({ recent, ...workflow }: Workflow & { recent?: JobGlance[] }, { services }) {
-    // Each workflow takes several reads, which block the event loop on SQLite.
-    await nextTurn();
-    return shownWorkflow(services.store, workflow, recent);
-  },
+  show: ({ summary, recent, ...workflow }: Listed, { services }) =>
+    shownWorkflow(services.store, workflow, { summary, recent }),
 });
+
+type Listed = Workflow & { summary?: WorkflowSummary | undefined; recent?: JobGlance[] | undefined };
 
 /** GET /v1/workflows/{workflowId} */
 export const readWorkflow: Operation<KeyedCall> = {
@@ -119,19 +122,16 @@ export const resumeWorkflow: Operation<KeyedCall> = {
   },
 };
 
-/** Reads a few workflows at a time, because a read blocks the event loop on SQLite. */
-async function recentJobs(
-  store: Store,
+/** Reads something of a few workflows at a time, because a read blocks the event loop on SQLite. */
+async function inParts<Of>(
   workflows: readonly Workflow[],
-  each: number,
-): Promise<Map<string, JobGlance[]>> {
-  const all = new Map<string, JobGlance[]>();
+  read: (part: { teamId: string; workflowIds: string[] }) => Promise<Map<string, Of>>,
+): Promise<Map<string, Of>> {
+  const all = new Map<string, Of>();
   for (let from = 0; from < workflows.length; from += WORKFLOWS_AT_ONCE) {
     const some = workflows.slice(from, from + WORKFLOWS_AT_ONCE);
     const { teamId } = some[0] as Workflow;
-    const workflowIds = some.map(({ id }) => id);
-    const found = await store.jobs.recent({ teamId, workflowIds, each });
-    for (const [id, jobs] of found) all.set(id, jobs);
+    for (const [id, one] of await read({ teamId, workflowIds: some.map(({ id }) => id) })) all.set(id, one);
     await nextTurn();
   }
   return all;

@@ -58,6 +58,30 @@ export function testJobHistory(open: Open): void {
     assert.equal((await store.jobs.recent({ teamId, workflowIds: [], each: 2 })).size, 0);
   });
 
+  it('reads the current job, the last ended job and the number of records of many workflows', async ({
+    store,
+  }) => {
+    const a = await makeWorkflow(store, { id: 'a', overlap: 'buffer' });
+    const b = await makeWorkflow(store, { id: 'b' });
+    await makeWorkflow(store, { id: 'c' });
+    const { teamId } = a;
+    await publishRun(store, a, { a: 'Ada', g: 'Grace' });
+    const [, ended] = await endJobs(store, a, 2);
+    const current = await makeJob(store, a);
+    await makeJob(store, a);
+    await makeJob(store, await makeWorkflow(store, { team: 'other', id: 'b' }));
+    const found = await store.jobs.summaries({ teamId, workflowIds: ['a', 'b', 'c', 'none'] });
+    const shown = [...found].map(([id, { records, current, last }]) => [id, records, current?.id, last?.id]);
+    assert.deepEqual(shown.sort(), [
+      ['a', 2, current.id, ended],
+      ['b', 0, undefined, undefined],
+      ['c', 0, undefined, undefined],
+    ]);
+    const alone = await store.jobs.summaries({ teamId: b.teamId, workflowIds: ['a'] });
+    assert.deepEqual(alone.get('a'), found.get('a'));
+    assert.deepEqual(found.get('a')?.current, await store.jobs.get({ teamId, id: current.id }));
+  });
+
   it('counts jobs by state, ended ones only among the newest', async ({ store }) => {
     const at = await makeWorkflow(store, { id: 'a', overlap: 'buffer' });
     const other = await makeWorkflow(store, { id: 'b' });

@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { hasEnded, type Job, type JobOrigin, type JobState } from '../../model/job.ts';
 import type { WorkflowRef } from '../../model/workflow.ts';
 import { idsBetween } from '../page.ts';
-import { JOB, type JobRow, toJob, UNFINISHED } from '../rows.ts';
+import { JOB, type JobRow, OF_JOB, toJob, UNFINISHED } from '../rows.ts';
 import { MAX_BATCH_BYTES, type Value } from '../sql.ts';
 import type { Tx, View } from '../transaction.ts';
 import { REMEMBERED_MS } from './idempotency.ts';
@@ -113,7 +113,8 @@ const GLANCE = `select workflow_id as "workflowId", job.id, state, created_at as
   started_at as "startedAt", finished_at as "finishedAt"`;
 const RECENT_UNFINISHED = `${GLANCE} from job /* use job_slot */
   where team_id = $1 and workflow_id = any($2::text[]) and ${UNFINISHED}`;
-// One short index search per workflow.
+// One short index search per workflow. On PostgreSQL the order has the workflow first, so that the planner cannot read the
+// team's jobs in the order of the primary key until it has found enough of this workflow.
 const RECENT_ENDED = {
   sqlite: `
     ${GLANCE} from json_each($2) wanted cross join job
@@ -123,7 +124,8 @@ const RECENT_ENDED = {
   postgres: `
     select newest.* from unnest($2::text[]) as wanted (id) cross join lateral (
       ${GLANCE} from job
-      where team_id = $1 and workflow_id = wanted.id and finished_at is not null order by job.id desc limit $3
+      where team_id = $1 and workflow_id >= wanted.id and workflow_id <= wanted.id and finished_at is not null
+      order by workflow_id desc, job.id desc limit $3
     ) newest`,
 };
 
@@ -138,6 +140,53 @@ export async function recent(
   const ended = await view.db.all<Glance>(RECENT_ENDED, teamId, workflowIds, each);
   const ofWorkflow = Map.groupBy([...unfinished, ...ended], ({ workflowId }) => workflowId);
   return new Map([...ofWorkflow].map(([id, jobs]) => [id, newestOf(jobs, each)]));
+}
+
+/** What lists show of a workflow besides its row. */
+export interface WorkflowSummary {
+  /** Number of records in the newest version. */
+  records: number;
+  /** The job in slot 0, if one is unfinished. */
+  current: Job | undefined;
+  /** The newest job that has ended. */
+  last: Job | undefined;
+}
+
+const CURRENT = `
+  select ${JOB} from job /* use job_slot */
+  where team_id = $1 and workflow_id = any($2::text[]) and slot = 0 and ${UNFINISHED}`;
+const LAST = {
+  sqlite: `
+    select ${OF_JOB} from json_each($2) wanted cross join job
+    where team_id = $1 and job.id = (
+      select id from job indexed by job_history
+      where team_id = $1 and workflow_id = wanted.value and finished_at is not null order by id desc limit 1)`,
+  postgres: `
+    select last.* from unnest($2::text[]) as wanted (id) cross join lateral (
+      select ${JOB} from job
+      where team_id = $1 and workflow_id >= wanted.id and workflow_id <= wanted.id and finished_at is not null
+      order by workflow_id desc, job.id desc limit 1
+    ) last`,
+};
+
+/** Reads the summaries of many workflows in three statements. Workflows that do not exist have no entry in the map. */
+export async function summaries(
+  view: View,
+  { teamId, workflowIds }: { teamId: string; workflowIds: readonly string[] },
+): Promise<Map<string, WorkflowSummary>> {
+  const totals = await view.db.all<{ id: string; records: number }>`
+    select workflow.id, coalesce(version.total, 0) as records from workflow
+    left join version on version.team_id = workflow.team_id and version.workflow_id = workflow.id
+      and version.number = workflow.current_version
+    where workflow.team_id = ${teamId} and workflow.id = any(${workflowIds}::text[])`;
+  // Unfinished jobs first, as in `list`.
+  const current = await view.db.all<JobRow>(CURRENT, teamId, workflowIds);
+  const last = await view.db.all<JobRow>(LAST, teamId, workflowIds);
+  const byWorkflow = (rows: readonly JobRow[]) => new Map(rows.map((row) => [row.workflowId, toJob(row)]));
+  const [currentOf, lastOf] = [byWorkflow(current), byWorkflow(last)];
+  return new Map(
+    totals.map(({ id, records }) => [id, { records, current: currentOf.get(id), last: lastOf.get(id) }]),
+  );
 }
 
 /**

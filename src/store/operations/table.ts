@@ -66,6 +66,7 @@ export const OPERATIONS = {
     ...writes(logs, 'report'),
     ...reads(logs, 'log'),
     ...lookups(jobs, 'get'),
+    ...lookups(lists, 'summaries'),
     ...reads(lists, 'list', 'recent', 'counts'),
     prune: rounds(lists.PRUNE_START, lists.prune),
   },

@@ -110,7 +110,14 @@ export async function multiply(
       table: 'team',
       model: await one('select * from team where id = ?', teamId),
       count: teams,
-      changed: { id: id('team', 'n'), slug: `'idle-' || cast(n as text)` },
+      changed: {
+        id: id('team', 'n'),
+        slug: `'idle-' || cast(n as text)`,
+        jobs_at: 'cast(null as bigint)',
+        lanes_at: 'cast(null as bigint)',
+        usage_at: 'cast(null as bigint)',
+        prune_at: 'cast(null as bigint)',
+      },
     },
     {
       table: 'workflow',
