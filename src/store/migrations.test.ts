@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { type Driver, listMigrations } from './migrations.ts';
+import { type Driver, listMigrations, statementsOf } from './migrations.ts';
 
 /** The lines of SQL that a migration with these lines becomes. */
 function rendered(driver: Driver, ...lines: string[]): string[] {
@@ -76,4 +76,15 @@ test('since version 19, every new text column is compared by bytes', () => {
     const types = sql.replaceAll(/--.*|'[^']*'|::\w+/g, '');
     assert.doesNotMatch(types, /\btext\b(?! collate "C")/, `${name} has a text column that is not {text}`);
   }
+});
+
+test('the statements of a migration end where a semicolon is neither in a text nor in a comment', () => {
+  const sql = `-- One; it's the first.
+    alter table job add column note text default ';'; do $$ begin perform 1; perform 2; end $$;
+    -- The end;
+  `;
+  assert.deepEqual(
+    statementsOf(sql).map((statement) => statement.replaceAll(/--.*/g, '').trim()),
+    ["alter table job add column note text default ';'", 'do $$ begin perform 1; perform 2; end $$'],
+  );
 });

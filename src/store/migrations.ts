@@ -65,6 +65,15 @@ export function listMigrations(driver: Driver, directory = MIGRATIONS): Migratio
   }));
 }
 
+/**
+ * Returns the single statements of a migration, some with comments. A semicolon in a text, a comment or a body between
+ * `$$` ends no statement.
+ */
+export function statementsOf(sql: string): string[] {
+  const found = sql.match(/(?:'[^']*'|\$\$[\s\S]*?\$\$|--.*|[^;])+/g) ?? [];
+  return found.filter((statement) => statement.replaceAll(/--.*/g, '').trim() !== '');
+}
+
 /** Returns the schema state of a database whose schema version is `found`. */
 export function schemaState(found: number, directory?: string): SchemaState {
   return {

@@ -40,6 +40,11 @@ const INTENDED: [reason: string, sqlite: string[], postgres: string[]][] = [
     ['event: index event_workflow'],
   ],
   [
+    'In a distributed database, a key is on every node, and its team on one of them.',
+    ['api_key', 'session', 'sign_in_link'].map((table) => `${table}: team_id references team no action`),
+    [],
+  ],
+  [
     'Webhooks of version 2 had no settings; PostgreSQL starts with version 3.',
     [`webhook.settings text not null default '{"ordered":false,"ratePerSecond":null,"timeoutMs":15000}'`],
     ['webhook.settings text not null'],
@@ -93,7 +98,8 @@ function ofSqlite(): string[] {
       table,
     ).map((one) => column(table, one)),
     ...ask<{ line: string }>(
-      `select "from" || ' references ' || "table" || ' ' || lower(on_delete) as line from pragma_foreign_key_list(?)`,
+      `select group_concat("from", ', ' order by seq) || ' references ' || "table" || ' ' || lower(on_delete) as line
+       from pragma_foreign_key_list(?) group by id`,
       table,
     ).map(({ line }) => `${table}: ${line}`),
     ...ask<Index>(
@@ -118,11 +124,13 @@ async function ofPostgres(): Promise<string[]> {
   );
   const constraints = await ask<{ checks: number; references: string[] }>(
     `select relname as table, count(*) filter (where contype = 'c')::integer as checks,
-            coalesce(array_agg(attname || ' references ' || confrelid::regclass || ' ' ||
+            coalesce(array_agg(columns || ' references ' || confrelid::regclass || ' ' ||
                                case confdeltype when 'c' then 'cascade' else 'no action' end)
                      filter (where contype = 'f'), '{}') as references
      from pg_class left join pg_constraint on conrelid = pg_class.oid
-     left join pg_attribute on attrelid = conrelid and attnum = conkey[1]
+     left join lateral (select string_agg(attname, ', ' order by number)
+                        from unnest(conkey) with ordinality as part (attribute, number)
+                        join pg_attribute on attrelid = conrelid and attnum = attribute) as named (columns) on true
      where ${ofTables} group by relname`,
   );
   const indexes = await ask<Index>(

@@ -1,5 +1,9 @@
-/** The database of a test's service: SQLite in its directory, or PostgreSQL with `FLOWHOOK_TEST_STORE=postgres`. */
+/**
+ * The database of a test's service: SQLite in its directory, PostgreSQL with `FLOWHOOK_TEST_STORE=postgres`, or a
+ * distributed database with `FLOWHOOK_TEST_STORE=citus`.
+ */
 import { join } from 'node:path';
+import { distributedDatabase } from './citus.ts';
 import { administer, makeDatabase } from './postgres.ts';
 
 export interface TestDatabase {
@@ -15,7 +19,7 @@ export interface TestDatabase {
 const KEY = 'ab'.repeat(32);
 
 export function onPostgres(): boolean {
-  return process.env.FLOWHOOK_TEST_STORE === 'postgres';
+  return ['postgres', 'citus'].includes(process.env.FLOWHOOK_TEST_STORE ?? '');
 }
 
 /** A database that the test itself has made and drops. */
@@ -38,7 +42,8 @@ export async function testDatabase(directory: string): Promise<TestDatabase> {
       drop: async () => {},
     };
   }
-  const { url, server, name, drop } = await makeDatabase();
+  const isCitus = process.env.FLOWHOOK_TEST_STORE === 'citus';
+  const { url, server, name, drop } = await (isCitus ? distributedDatabase() : makeDatabase());
   const { FLOWHOOK_DATABASE_LISTEN: listen = 'on' } = process.env;
   return {
     url,

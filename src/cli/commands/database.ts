@@ -14,15 +14,16 @@ import { NotFoundError, UsageError } from '../exit.ts';
 import { addStoreOptions, prepareDataDirectory } from '../open.ts';
 import { addSettings, configOf, type Options } from '../options.ts';
 import { print, say, screen } from '../terminal.ts';
+import { addDistribute } from './distribute.ts';
 
 const AFTERWARDS =
   'The copy does not include the encryption key. Keep it, as FLOWHOOK_ENCRYPTION_KEY or as the file encryption.key in ' +
   'the data directory: without the key, webhooks cannot be signed';
 
 export function addDatabase(program: Command): void {
-  const command = program
-    .command('database')
-    .description('copy the whole database')
+  const database = program.command('database').description('copy or distribute the whole database');
+  addDistribute(database);
+  const command = database
     .command('copy')
     .description(
       'copy a whole database (sqlite:/path/to/file or postgres://…) into an empty one, and compare them at the end. ' +

@@ -57,7 +57,7 @@ export const TABLES: readonly Table[] = [
  * database.
  */
 export const INSPECTOR_TABLES: readonly Table[] = [
-  { name: 'inspector', key: ['id'] },
+  { name: 'inspector', key: ['id', 'team_id'] },
   { name: 'inspected_request', key: ['team_id', 'inspector_id', 'number'], long: ['request', 'body'] },
 ];
 
@@ -72,14 +72,7 @@ export const LEFT_BEHIND: readonly string[] = [
 ];
 
 /** In a distributed database, every node has these tables, because a key or a session is looked up before its team. */
-export const ON_EVERY_NODE: readonly string[] = [
-  'team',
-  'api_key',
-  'session',
-  'sign_in_link',
-  'instance',
-  ...INSPECTOR_TABLES.map(({ name }) => name),
-];
+export const ON_EVERY_NODE: readonly string[] = ['api_key', 'session', 'sign_in_link', 'instance'];
 
 /** A database as a copy sees it. */
 export interface Tables {

@@ -33,13 +33,25 @@ export const RETIRED_SLUGS = `${RETIRED}%`;
 
 const TEAM = new Part('select id, slug, created_at as "createdAt" from team');
 
+/** Until the commit, nobody else creates a team with this slug: a distributed database does not keep slugs unique. */
+const LOCK_SLUG = `select pg_advisory_xact_lock(hashtextextended('flowhook team ' || $1, 0))`;
+
 /** Returns the team with this slug, and creates the team if it does not exist. */
 export async function ensure(tx: Tx, { slug }: { slug: string }): Promise<Team> {
-  const made = await tx.db.run`
+  const lock = tx.db.pick({ sqlite: undefined, postgres: LOCK_SLUG });
+  let team = await bySlug(tx, { slug });
+  if (team === undefined && lock !== undefined) {
+    await tx.db.lock(lock, slug);
+    team = await bySlug(tx, { slug });
+  }
+  const made =
+    team !== undefined
+      ? 0
+      : await tx.db.run`
     insert into team (id, slug, created_at) values (${newId('team', tx.now)}, ${slug}, ${tx.now})
-    on conflict (slug) do nothing`;
+    on conflict do nothing`;
   if (made === 0) tx.repeated = true;
-  return (await bySlug(tx, { slug })) as Team;
+  return team ?? ((await bySlug(tx, { slug })) as Team);
 }
 
 export async function get(view: View, { teamId }: { teamId: string }): Promise<Team | undefined> {

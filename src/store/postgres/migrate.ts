@@ -2,7 +2,13 @@
 
 import type pg from 'pg';
 import { type Logger, silentLogger } from '../../observe/log.ts';
-import { listMigrations, type Migration, type SchemaState, schemaState } from '../migrations.ts';
+import {
+  listMigrations,
+  type Migration,
+  type SchemaState,
+  schemaState,
+  statementsOf,
+} from '../migrations.ts';
 import { openPool } from './connections.ts';
 import { Database, inTransaction } from './database.ts';
 import { isDuplicate, unusable } from './failures.ts';
@@ -110,7 +116,8 @@ async function run(
   if (before !== undefined) await changeShardsInTurn(db);
   for (const { number, sql } of migrations) {
     if (found >= number) continue;
-    await db.exec(sql);
+    // Citus sends a statement that changes a table to other nodes with everything that was sent together with it.
+    for (const statement of before === undefined ? [sql] : statementsOf(sql)) await db.exec(statement);
     await db.run(
       'insert into schema_version (number, migrated_at) values ($1, (extract(epoch from clock_timestamp()) * 1000)::bigint)',
       number,

@@ -1,6 +1,7 @@
 /**
  * Where the tables of a database on Citus are. Every node has the tables of `ON_EVERY_NODE`. Each other table with a
- * `team_id` is distributed by it, so that all rows of a team are on one node. The rest stays on the coordinator.
+ * `team_id`, and `team` itself, is distributed by it, so that all rows of a team are on one node. The rest stays on the
+ * coordinator.
  */
 import { ON_EVERY_NODE } from '../copy/tables.ts';
 import type { Sql } from '../sql.ts';
@@ -15,8 +16,17 @@ export interface PlacedTable {
   home: Place;
 }
 
-/** Another name for the first table that is distributed: the rows of a team in all other tables are on its node. */
-const FIRST = 'workflow';
+/** The first table that is distributed. Rows of other tables are on the node of their team. */
+const TEAM = 'team';
+
+/**
+ * Citus can only check that values are unique within a team. Without this constraint, `teams.ensure` keeps slugs unique
+ * by a lock.
+ */
+const SLUGS = {
+  release: 'alter table team drop constraint team_slug_key; create index team_slug on team (slug)',
+  restore: 'drop index team_slug; alter table team add constraint team_slug_key unique (slug)',
+};
 
 /** Returns tables in the order in which they are distributed: rows of the first ones are referred to by others. */
 export async function placesOf(db: Sql, names: readonly string[]): Promise<PlacedTable[]> {
@@ -28,7 +38,7 @@ export async function placesOf(db: Sql, names: readonly string[]): Promise<Place
      order by pg_class.oid`,
     names,
   );
-  const rank = ({ name, home }: PlacedTable) => (home === 'by team' ? (name === FIRST ? 1 : 2) : 0);
+  const rank = ({ name, home }: PlacedTable) => (home === 'by team' ? (name === TEAM ? 1 : 2) : 0);
   return found
     .map(({ name, now, hasTeam }): PlacedTable => ({ name, now, home: placeOf(name, hasTeam) }))
     .sort((one, other) => rank(one) - rank(other));
@@ -36,7 +46,7 @@ export async function placesOf(db: Sql, names: readonly string[]): Promise<Place
 
 function placeOf(name: string, hasTeam: boolean): Place {
   if (ON_EVERY_NODE.includes(name)) return 'every node';
-  return hasTeam ? 'by team' : 'coordinator';
+  return hasTeam || name === TEAM ? 'by team' : 'coordinator';
 }
 
 export async function tableNames(db: Sql): Promise<string[]> {
@@ -52,8 +62,10 @@ export async function place(db: Sql, { name, now, home }: PlacedTable): Promise<
   if (now === home) return;
   if (home === 'every node') await db.get('select create_reference_table($1)', name);
   else {
-    const beside = name === FIRST ? 'none' : FIRST;
-    await db.get(`select create_distributed_table($1, 'team_id', colocate_with => $2)`, name, beside);
+    const isTeam = name === TEAM;
+    if (isTeam) await runEach(db, SLUGS.release);
+    const [column, beside] = isTeam ? ['id', 'none'] : ['team_id', TEAM];
+    await db.get('select create_distributed_table($1, $2, colocate_with => $3)', name, column, beside);
   }
   await dropLocalRows(db);
 }
@@ -76,6 +88,11 @@ async function dropLocalRows(db: Sql): Promise<void> {
 /** Moves a table, and those that refer to it, back to the coordinator. */
 export async function bringBack(db: Sql, name: string): Promise<void> {
   await db.get('select undistribute_table($1, cascade_via_foreign_keys => true)', name);
+  if (name === TEAM) await runEach(db, SLUGS.restore);
+}
+
+async function runEach(db: Sql, statements: string): Promise<void> {
+  for (const statement of statements.split(';')) await db.run(statement);
 }
 
 /** Whether the tables of this database are distributed. */
@@ -85,7 +102,7 @@ export async function isDistributed(db: Sql): Promise<boolean> {
   );
   if (has?.citus !== true) return false;
   const found = await db.get<{ there: boolean }>(
-    `select exists (select 1 from pg_dist_partition where logicalrelid = to_regclass('${FIRST}')) as there`,
+    `select exists (select 1 from pg_dist_partition where logicalrelid = to_regclass('${TEAM}')) as there`,
   );
   return found?.there === true;
 }

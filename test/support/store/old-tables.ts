@@ -27,12 +27,14 @@ export interface OldTables {
  * Makes the tables in a new database: on SQLite in `data/flowhook.db` in the directory.
  *
  * @param place.migrations the directory with the .sql files up to the version
+ * @param database an empty PostgreSQL database (default: a new one)
  */
 export async function makeOldTables(
   driver: Driver,
   place: { directory: string; migrations: string },
+  database?: { url: string; drop(): Promise<void> },
 ): Promise<OldTables> {
-  return driver === 'sqlite' ? ofSqlite(place) : ofPostgres(place);
+  return driver === 'sqlite' ? ofSqlite(place) : ofPostgres(place, database ?? (await makeDatabase()));
 }
 
 function ofSqlite({ directory, migrations }: { directory: string; migrations: string }): OldTables {
@@ -88,8 +90,10 @@ function ofSqlite({ directory, migrations }: { directory: string; migrations: st
   };
 }
 
-async function ofPostgres({ migrations }: { migrations: string }): Promise<OldTables> {
-  const { url, drop } = await makeDatabase();
+async function ofPostgres(
+  { migrations }: { migrations: string },
+  { url, drop }: { url: string; drop(): Promise<void> },
+): Promise<OldTables> {
   const pool = openPool({ url, size: 1, log: silentLogger });
   await migratePostgres({ url, pool, log: silentLogger, directory: migrations });
   await pool.end();
