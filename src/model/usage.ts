@@ -7,6 +7,12 @@ export type UsageKind = 'team' | 'workflow' | 'webhook';
 export const USAGE_PERIODS = ['hour', 'day'] as const;
 export type UsagePeriod = (typeof USAGE_PERIODS)[number];
 
+/**
+ * Attempts are counted with this delay, when they are certainly settled: an attempt takes at most 30 s
+ * (`MAX_TIMEOUT_MS`).
+ */
+export const USAGE_GRACE_MS = 60_000;
+
 /** Hours and days are in UTC. */
 export const PERIOD_MS: Readonly<Record<UsagePeriod, number>> = { hour: 3_600_000, day: 86_400_000 };
 

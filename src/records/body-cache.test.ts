@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { silentLogger } from '../observe/log.ts';
-import { makeWorkflow, publishRun } from '../store/conformance/setup.ts';
+import { allSteps, makeWorkflow, publishRun } from '../store/conformance/setup.ts';
 import { openStore } from '../store/open.ts';
 import type { OpenBody } from './body-cache.ts';
 import { BodyCache } from './body-cache.ts';
@@ -194,7 +194,7 @@ test('a tick removes the bodies of pruned versions only', async (t) => {
   await bodies.tick();
   assert.equal((await files()).length, 1);
   const retention = { keepVersions: 1, keepMs: 0, graceMs: 0, limit: 100 };
-  while (!(await store.records.prune({ ...place, ...retention })).done);
+  await allSteps(store.records.prune, { ...place, ...retention });
   await bodies.tick();
   assert.deepEqual(await files(), []);
 });

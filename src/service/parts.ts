@@ -21,14 +21,7 @@ import type { Sealer } from '../std/seal.ts';
 import type { StopOrder } from '../std/stop-order.ts';
 import { USER_AGENT } from '../std/version.ts';
 import { backupSchedule } from '../store/backup-schedule.ts';
-import {
-  auditRetention,
-  deletionResumption,
-  jobRetention,
-  recordRetention,
-  sessionRetention,
-  webhookRetention,
-} from '../store/retention.ts';
+import { auditRetention, deletionResumption, sessionRetention, teamRetention } from '../store/retention.ts';
 import type { Store } from '../store/store.ts';
 import { usageCounting } from '../teams/usage.ts';
 import { DeliveryEngine } from '../webhooks/delivery-engine.ts';
@@ -144,17 +137,17 @@ export function createChores(input: {
   const byRole: Record<'api' | 'worker' | 'sender', Pick<Chore, 'start' | 'stop'>[]> = {
     sender: [
       webhookReplay(deps),
-      webhookRetention(deps, {
+      teamRetention(deps, {
+        keepJobs: config.keepJobs,
+        jobsMs: config.keepJobsDays * DAY_MS,
         attemptsMs: config.keepAttemptsDays * DAY_MS,
         eventsMs: config.keepEventsDays * DAY_MS,
+        auditMs: config.keepAuditDays * DAY_MS,
       }),
       usageCounting(deps),
       deletionResumption(deps, forget),
     ],
-    worker: [
-      recordRetention(deps),
-      jobRetention(deps, { keepJobs: config.keepJobs, keepMs: config.keepJobsDays * DAY_MS }),
-    ],
+    worker: [],
     api: [sessionRetention(deps), auditRetention(deps, config.keepAuditDays * DAY_MS)],
   };
   const backups =

@@ -61,18 +61,20 @@ export class Chore {
 /**
  * Repeats a step until the step returns `done`, or the signal is aborted.
  *
- * @param step processes at most `limit` items
+ * @param step processes at most `limit` items, and receives the place `next` that the last step returned
  * @param size the first and the largest `limit`. The limit is adjusted so that a step takes 10 ms
  */
-export async function inSteps(
-  step: (limit: number) => Promise<{ done: boolean }>,
+export async function inSteps<Place = never>(
+  step: (limit: number, after?: Place) => Promise<{ done: boolean; next?: Place | undefined }>,
   size: { first: number; max: number },
   signal: AbortSignal,
 ): Promise<void> {
+  let after: Place | undefined;
   for (let limit = size.first; !signal.aborted; ) {
     const fromMs = performance.now();
-    const { done } = await step(limit);
+    const { done, next } = await step(limit, after);
     if (done) return;
+    after = next;
     const tookMs = performance.now() - fromMs;
     limit = Math.max(1, Math.min(size.max, Math.round((limit * STEP_MS) / tookMs), limit * 2));
     await pause(Math.max(tookMs, MIN_PAUSE_MS), undefined, { signal }).catch(() => undefined);

@@ -4,6 +4,7 @@ import type { StagedWrites } from '../model/planned-writes.ts';
 import type { CallsOf } from './operation.ts';
 import { type Settlement, settlementRow } from './operations/settle.ts';
 import type { OPERATIONS } from './operations/table.ts';
+import type { LaneName } from './transaction.ts';
 
 type Calls = CallsOf<Pick<typeof OPERATIONS, 'jobs' | 'records' | 'webhooks' | 'deliveries'>>;
 
@@ -68,24 +69,23 @@ function inParts(parts: Calls['records']) {
 }
 
 /**
- * Removes webhooks and expires deliveries. One transaction cancels only a limited number of deliveries of removed
- * webhooks; the remaining ones are canceled in the background. If the process ends before they are canceled, `expire`
- * cancels them.
+ * Removes webhooks. One transaction cancels only a limited number of their deliveries; the remaining ones are canceled
+ * in the background. If the process ends before they are canceled, `store/retention` cancels them.
  */
 function cancelingRest({ webhooks, deliveries }: Pick<Calls, 'webhooks' | 'deliveries'>) {
-  let isCanceling = false;
-  let isExpiring = false;
+  /** Teams whose deliveries are being canceled. */
+  const canceling = new Set<string>();
 
-  async function cancelTheRest(): Promise<void> {
-    if (isCanceling) return;
-    isCanceling = true;
+  async function cancelTheRest(teamId: string): Promise<void> {
+    if (canceling.has(teamId)) return;
+    canceling.add(teamId);
     try {
-      while ((await deliveries.cancelRemoved()).more);
+      while (!(await deliveries.cancelRemoved({ teamId })).done);
     } catch {
       // A failure here is harmless, because deliveries of removed webhooks are never loaded, even if they are not
       // canceled.
     } finally {
-      isCanceling = false;
+      canceling.delete(teamId);
     }
   }
 
@@ -96,7 +96,7 @@ function cancelingRest({ webhooks, deliveries }: Pick<Calls, 'webhooks' | 'deliv
      */
     async unsubscribe(input: { teamId: string; ids: readonly string[] }): Promise<number> {
       const { removed, more } = await webhooks.unsubscribe(input);
-      if (more) void cancelTheRest();
+      if (more) void cancelTheRest(input.teamId);
       return removed;
     },
     /**
@@ -104,18 +104,44 @@ function cancelingRest({ webhooks, deliveries }: Pick<Calls, 'webhooks' | 'deliv
      * if the delivery has had exactly `attempt - 1` attempts and the lane still has the given `epoch`.
      */
     async settle({ settlements }: { settlements: readonly Settlement[] }): Promise<void> {
-      if ((await deliveries.settle({ rows: settlements.map(settlementRow) })).more) void cancelTheRest();
+      const { more } = await deliveries.settle({ rows: settlements.map(settlementRow) });
+      if (!more) return;
+      for (const teamId of new Set(settlements.map((one) => one.teamId))) void cancelTheRest(teamId);
     },
     /**
-     * Marks deliveries as dead that are still waiting `olderMs` after they were created, including deliveries to paused
-     * webhooks. A delivery to an active webhook that was never attempted is kept for its first attempt, no matter how
-     * old it is. Handles at most `limit` deliveries per call; call until `done`.
+     * Advances running replays by up to `limit` deliveries, one webhook per transaction. Skips webhooks that already
+     * have `waiting` replayed deliveries due, except ordered webhooks. Call with `after: next` until `done`, and again
+     * periodically. `done` means that a whole round through the webhooks found nothing to do.
      */
-    async expire(input: { olderMs: number; limit: number }): Promise<{ done: boolean }> {
-      if (!isExpiring) void cancelTheRest();
-      const { done } = await deliveries.expire(input);
-      isExpiring = !done;
-      return { done };
+    async stepReplays({
+      limit,
+      waiting,
+      after,
+    }: {
+      limit: number;
+      waiting: number;
+      after?: ReplayPlace | undefined;
+    }): Promise<{ done: boolean; next?: ReplayPlace | undefined }> {
+      const lanes = await deliveries.replaying({ after, limit: MAX_WEBHOOKS });
+      let room = limit;
+      let moved = after?.moved ?? false;
+      for (const lane of lanes) {
+        const visited = await deliveries.stepReplay({ ...lane, limit: room, waiting });
+        room -= visited;
+        moved ||= visited > 0;
+        if (room <= 0) return { done: false, next: { ...lane, moved } };
+      }
+      const last = lanes.at(-1);
+      if (last === undefined || lanes.length < MAX_WEBHOOKS) return { done: !moved };
+      return { done: false, next: { ...last, moved } };
     },
   };
+}
+
+/** Maximum number of webhooks that one step of replays visits. */
+const MAX_WEBHOOKS = 25;
+
+/** The last webhook that was visited, and whether this round has advanced any replay. */
+interface ReplayPlace extends LaneName {
+  moved: boolean;
 }

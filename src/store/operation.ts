@@ -12,8 +12,6 @@ export type Kind = 'read' | 'write' | 'batched' | 'lease';
 export interface Operation<Context, Input, Result> {
   kind: Kind;
   run(context: Context, input: Input): Promise<Result>;
-  /** For chores that run in rounds: the cursor before the first row. */
-  start?: unknown;
   /**
    * For reads and writes: whether PostgreSQL prepares the statements, because they are frequent. Prepared statements
    * get plans that read rows in the order of an index. The statements of short batched operations are always prepared.
@@ -40,11 +38,6 @@ export interface Operation<Context, Input, Result> {
 export interface Begins {
   workflowId?: string | undefined;
   jobId?: string | undefined;
-}
-
-/** A chore in rounds: see `inRounds`. */
-interface Rounds<Input, Result> extends Operation<Tx, Input, Result> {
-  start: unknown;
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: contexts and inputs differ
@@ -91,21 +84,13 @@ export const writes = ofKind<Tx>('write');
 export const batches = ofKind<Tx>('batched');
 export const leases = ofKind<Tx>('lease');
 
-/** Creates a chore that visits a table in rounds. Each call visits one part of the table. */
-export const rounds = <Cursor, Input extends { after: Cursor }, Result extends { next: Cursor | null }>(
-  start: Cursor,
-  run: (tx: Tx, input: Input) => Promise<Result>,
-): Rounds<Input, Result> => ({ kind: 'write', run, start });
-
+// biome-ignore lint/suspicious/noExplicitAny: any context
 type Called<Of> =
-  Of extends Rounds<infer Input, infer Result>
-    ? (input: Omit<Input, 'after'>) => Promise<{ done: boolean } & Omit<Result, 'next'>>
-    : // biome-ignore lint/suspicious/noExplicitAny: any context
-      Of extends Operation<any, infer Input, infer Result>
-      ? unknown extends Input
-        ? () => Promise<Result>
-        : (input: Input) => Promise<Result>
-      : never;
+  Of extends Operation<any, infer Input, infer Result>
+    ? unknown extends Input
+      ? () => Promise<Result>
+      : (input: Input) => Promise<Result>
+    : never;
 
 /** The operations of a table, as functions that take only the input. */
 export type CallsOf<Of extends Table> = {
@@ -122,33 +107,13 @@ export function callsOf<Of extends Table>(
   call: (name: string, operation: AnyOperation) => (input: unknown) => Promise<unknown>,
 ): CallsOf<Of> {
   const groups = Object.entries(table).map(([group, operations]) => {
-    const calls = Object.entries(operations).map(([name, operation]) => {
-      const called = call(`${group}.${name}`, operation);
-      if (operation.start === undefined) return [name, called];
-      return [name, inRounds(operation.start as object, called as never)];
-    });
+    const calls = Object.entries(operations).map(([name, operation]) => [
+      name,
+      call(`${group}.${name}`, operation),
+    ]);
     return [group, Object.fromEntries(calls)];
   });
   return Object.fromEntries(groups) as CallsOf<Of>;
-}
-
-/**
- * Creates an operation that continues where its last call stopped, and that starts over at the end of a round.
- *
- * @param start the cursor before the first row
- * @param step visits one part after the cursor `after`; `next` is null at the end of a round. The operation is `done`
- *   when the step says so. If the step returns no `done`, the operation is `done` at the end of a round
- */
-export function inRounds<Input extends { after: Cursor }, Cursor, Result extends { next: Cursor | null }>(
-  start: Cursor,
-  step: (input: Input) => Promise<Result>,
-): (input: Omit<Input, 'after'>) => Promise<{ done: boolean } & Omit<Result, 'next'>> {
-  let after = start;
-  return async (input) => {
-    const { next, ...result } = await step({ ...input, after } as Input);
-    after = next ?? start;
-    return { done: next === null, ...result };
-  };
 }
 
 /** Returns the team that the input of an operation names, if any. */

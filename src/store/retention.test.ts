@@ -4,10 +4,19 @@ import { type TestContext, test } from 'node:test';
 import { silentLogger } from '../observe/log.ts';
 import { openEmptyStore } from './conformance/empty-store.ts';
 import { failAttempt, makeRunning, makeWorkflow, publishRun, readVersion } from './conformance/setup.ts';
-import { deletionResumption, jobRetention, recordRetention } from './retention.ts';
+import { deletionResumption, type Kept, teamRetention } from './retention.ts';
 import type { Store } from './store.ts';
 
 const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+const QUIET = { log: silentLogger, random: () => 0, nodeId: 'local' };
+const KEPT: Kept = {
+  keepJobs: 5,
+  jobsMs: 30 * DAY_MS,
+  attemptsMs: 14 * DAY_MS,
+  eventsMs: 30 * DAY_MS,
+  auditMs: 365 * DAY_MS,
+};
 
 async function open(t: TestContext) {
   let ahead = 0;
@@ -34,7 +43,7 @@ test('prunes old versions in steps, but not within an hour after they were super
     return store.records.prune(input);
   };
   const watched = { ...store, records: { ...store.records, prune } };
-  const pruner = recordRetention({ store: watched, log: silentLogger, random: () => 0, nodeId: 'local' });
+  const pruner = teamRetention({ ...QUIET, store: watched }, KEPT);
   await pruner.tick();
   assert.equal((await store.records.version(at))?.oldest, 0);
   assert.deepEqual(steps, []);
@@ -51,8 +60,6 @@ test('prunes old versions in steps, but not within an hour after they were super
   assert.equal((await readVersion(store, { ...at, version: 12 }, 500)).length, 300);
 });
 
-const DAY_MS = 24 * 3_600_000;
-
 test('keeps the newest jobs of each workflow for a time, and the last job always', async (t) => {
   let ahead = 0;
   const { store } = await openEmptyStore(t, { clock: () => Date.now() + ahead });
@@ -65,10 +72,8 @@ test('keeps the newest jobs of each workflow for a time, and the last job always
   }
   await failAttempt(store, await makeRunning(store, few));
   const count = async (at: typeof many) => (await store.jobs.list({ ...at, limit: 100 })).length;
-  const retention = jobRetention(
-    { store, log: silentLogger, random: () => 0, nodeId: 'local' },
-    { keepJobs: 5, keepMs: 30 * DAY_MS },
-  );
+  const retention = teamRetention({ ...QUIET, store }, KEPT);
+  ahead = 600_000;
   await retention.tick();
   assert.deepEqual([await count(many), await count(few)], [5, 1]);
   ahead = 31 * DAY_MS;

@@ -1,14 +1,20 @@
 /**
  * Deletes old data in the background, on one node at a time. The steps are so small that other writes do not wait long.
+ *
+ * All old rows of a team are deleted by one visit. The agenda says when a team needs the next visit: some minutes after
+ * an event, or when something becomes old, and at least once a day. Teams that have nothing to delete cost nothing.
  */
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { OF_INSTANCE } from '../model/audit.ts';
 import { EXPIRE_MS } from '../model/delivery.ts';
-import type { WorkflowRef } from '../model/workflow.ts';
 import { type Chore, inSteps } from '../std/chore.ts';
+import { earlier } from '../std/earlier.ts';
+import { forDueTeams } from './due-teams.ts';
 import { type ChoreDeps, choreOnOneNode } from './on-one-node.ts';
 import type { Retention } from './operations/versions.ts';
 import { everyRow } from './page.ts';
+import type { Store } from './store.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -28,6 +34,8 @@ const STEPS = { first: 50, max: 1_000 };
 const KEPT_VERSIONS: Retention = { keepVersions: 10, keepMs: 30 * DAY_MS, graceMs: HOUR_MS };
 /** Number of workflows visited in one turn of the event loop, which takes 0.5 ms on SQLite. */
 const WORKFLOWS_AT_ONCE = 1_000;
+/** How long hourly and daily counts of usage are stored. */
+const KEPT_USAGE = { hoursMs: 92 * DAY_MS, daysMs: 3 * 366 * DAY_MS };
 /**
  * Removed webhooks are kept for a day, because a transaction that started before the removal may still be open. No
  * transaction is open for longer than a day.
@@ -45,56 +53,88 @@ function pruning(
   return choreOnOneNode({ ...deps, name: `${what}.prune`, everyMs, failed: `${what}.not_pruned`, work });
 }
 
-/**
- * Deletes ended jobs and their logs.
- *
- * @param keep.keepJobs number of jobs to keep per workflow, each for at most `keepMs`
- */
-export function jobRetention(deps: ChoreDeps, keep: { keepJobs: number; keepMs: number }): Chore {
-  const { jobs } = deps.store;
-  return pruning(deps, 'jobs', MINUTE_MS, (signal) =>
-    inSteps((limit) => jobs.prune({ ...keep, limit }), JOB_STEPS, signal),
+/** How long a team's data is kept, in milliseconds, and the number of ended jobs to keep per workflow. */
+export interface Kept {
+  keepJobs: number;
+  jobsMs: number;
+  attemptsMs: number;
+  /** Also applies to the ended deliveries of events. */
+  eventsMs: number;
+  auditMs: number;
+}
+
+/** Expires deliveries that have waited too long, and deletes everything old, one team after another. */
+export function teamRetention(deps: ChoreDeps, keep: Kept): Chore {
+  return pruning(deps, 'teams', MINUTE_MS, (signal) =>
+    forDueTeams({ ...deps, item: 'prune', failed: 'teams.not_pruned', signal }, (teamId) =>
+      visit(deps.store, { teamId, keep, signal }),
+    ),
   );
 }
 
-/** Deletes old versions. */
-export function recordRetention(deps: ChoreDeps): Chore {
-  const { records } = deps.store;
-  return pruning(deps, 'records', MINUTE_MS, async (signal) => {
-    for (let after: WorkflowRef | undefined; ; ) {
-      const { found, next } = await records.prunable({ ...KEPT_VERSIONS, after, limit: WORKFLOWS_AT_ONCE });
-      for (const workflow of found) {
-        const step = (limit: number) => records.prune({ ...workflow, ...KEPT_VERSIONS, limit });
-        await inSteps(step, RECORD_STEPS, signal);
-        if (signal.aborted) return;
-      }
-      if (next === null) return;
-      after = next;
-      await nextTurn();
+/** Deletes all old rows of a team. */
+async function visit(
+  store: Store,
+  { teamId, keep, signal }: { teamId: string; keep: Kept; signal: AbortSignal },
+): Promise<void> {
+  const { audit, deliveries, inspectors, jobs, records, usage, webhooks } = store;
+  const sequence = await store.events.newestSequence({ teamId });
+  let first: number | null = null;
+  const note = (at: number | null = null) => {
+    // What is old and was not deleted is needed by something else. The next visit looks at it again.
+    first = earlier(first, at !== null && at <= store.now() ? store.now() + DAY_MS : at);
+  };
+  const steps = <Input extends { teamId: string }, Step extends TeamStep>(
+    operation: (input: Input) => Promise<Step>,
+    input: Omit<Input, 'teamId' | 'limit' | 'after'>,
+    size = STEPS,
+  ) =>
+    inSteps<Step['next']>(
+      async (limit, after) => {
+        const step = await operation({ ...input, teamId, limit, after } as unknown as Input);
+        note(step.at);
+        return step;
+      },
+      size,
+      signal,
+    );
+
+  await steps(deliveries.cancelRemoved, {});
+  await steps(deliveries.expire, { olderMs: EXPIRE_MS });
+  await steps(deliveries.prune, { attemptsMs: keep.attemptsMs, eventsMs: keep.eventsMs });
+  await steps(webhooks.prune, { olderMs: FORGET_MS });
+  await steps(inspectors.prune, {});
+  await steps(jobs.prune, { keepJobs: keep.keepJobs, keepMs: keep.jobsMs }, JOB_STEPS);
+  for (let after: string | null = ''; after !== null && !signal.aborted; await nextTurn()) {
+    const page: Awaited<ReturnType<typeof records.prunable>> = await records.prunable({
+      ...KEPT_VERSIONS,
+      teamId,
+      after,
+      limit: WORKFLOWS_AT_ONCE,
+    });
+    for (const { workflowId } of page.found) {
+      await steps(records.prune, { ...KEPT_VERSIONS, workflowId }, RECORD_STEPS);
     }
-  });
+    note(page.at);
+    after = page.next;
+  }
+  await steps(audit.prune, { olderMs: keep.auditMs });
+  await steps(usage.prune, KEPT_USAGE);
+  if (!signal.aborted) await store.agenda.visited({ teamId, sequence, at: first });
 }
 
-/**
- * Expires deliveries that have waited too long, and deletes old attempts, events, inspectors and removed webhooks.
- *
- * @param keep.eventsMs how long events and their ended deliveries are kept
- */
-export function webhookRetention(deps: ChoreDeps, keep: { attemptsMs: number; eventsMs: number }): Chore {
-  const { deliveries, inspectors, webhooks } = deps.store;
-  return pruning(deps, 'deliveries', MINUTE_MS, async (signal) => {
-    await inSteps((limit) => deliveries.expire({ olderMs: EXPIRE_MS, limit }), STEPS, signal);
-    await inSteps((limit) => inspectors.prune({ limit }), STEPS, signal);
-    await inSteps((limit) => deliveries.prune({ ...keep, limit }), STEPS, signal);
-    await inSteps((limit) => webhooks.prune({ olderMs: FORGET_MS, limit }), STEPS, signal);
-  });
+/** One step of an operation that deletes rows of a team. `at` is when more of them may become old. */
+interface TeamStep {
+  done: boolean;
+  next?: unknown;
+  at?: number | null;
 }
 
-/** Deletes old audit lines. */
+/** Deletes old audit lines that belong to no team. */
 export function auditRetention(deps: ChoreDeps, olderMs: number): Chore {
   const { audit } = deps.store;
   return pruning(deps, 'audit', 10 * MINUTE_MS, (signal) =>
-    inSteps((limit) => audit.prune({ olderMs, limit }), STEPS, signal),
+    inSteps((limit) => audit.prune({ teamId: OF_INSTANCE, olderMs, limit }), STEPS, signal),
   );
 }
 

@@ -1,6 +1,8 @@
 /** Records when keys were last used (written once a minute), and counts the usage of teams in the background. */
+import { USAGE_GRACE_MS } from '../model/usage.ts';
 import type { Logger } from '../observe/log.ts';
 import { Chore, inSteps } from '../std/chore.ts';
+import { forDueTeams } from '../store/due-teams.ts';
 import { type ChoreDeps, choreOnOneNode } from '../store/on-one-node.ts';
 import type { Store } from '../store/store.ts';
 
@@ -60,29 +62,19 @@ export class LastUsed {
 }
 
 const COUNT_EVERY_MS = 15_000;
-/**
- * Attempts are counted with this delay, when they are certainly settled: an attempt takes at most 30 s
- * (`MAX_TIMEOUT_MS`).
- */
-const GRACE_MS = 60_000;
 const STEPS = { first: 100, max: 2_000 };
 
-const DAY_MS = 24 * 3_600_000;
-/** How long hourly and daily counts are stored. */
-const KEEP_HOURS_MS = 92 * DAY_MS;
-const KEEP_DAYS_MS = 3 * 366 * DAY_MS;
-
+/** Counts the usage of the teams that have been active since it was last counted. */
 export function usageCounting(deps: ChoreDeps): Chore {
   const { usage } = deps.store;
-  const keep = { hoursMs: KEEP_HOURS_MS, daysMs: KEEP_DAYS_MS };
   return choreOnOneNode({
     ...deps,
     name: 'usage.count',
     everyMs: COUNT_EVERY_MS,
     failed: 'usage.not_counted',
-    async work(signal) {
-      await inSteps((limit) => usage.count({ graceMs: GRACE_MS, limit }), STEPS, signal);
-      await inSteps((limit) => usage.prune({ ...keep, limit }), STEPS, signal);
-    },
+    work: (signal) =>
+      forDueTeams({ ...deps, item: 'usage', failed: 'usage.not_counted', signal }, (teamId) =>
+        inSteps((limit) => usage.count({ teamId, graceMs: USAGE_GRACE_MS, limit }), STEPS, signal),
+      ),
   });
 }

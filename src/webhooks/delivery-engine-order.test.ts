@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Arrived, endpoint, setUp } from '../../test/support/webhooks/lanes.ts';
+import { allSteps } from '../store/conformance/setup.ts';
 
 const well = ({ response }: Arrived) => response.writeHead(204).end();
 
@@ -121,7 +122,7 @@ test('live deliveries precede retries and replays, which do not starve', async (
   const one = lanes();
   await one.tick();
   await store.deliveries.startReplay({ teamId, webhookId, states: ['delivered'] });
-  while (!(await store.deliveries.stepReplays({ limit: 10, waiting: 10 })).done);
+  await allSteps(store.deliveries.stepReplays, { limit: 10, waiting: 10 });
   await runs(10);
   answer = ({ response }) => response.writeHead(400).end();
   await one.tick();

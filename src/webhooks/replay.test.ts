@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { endpoint, setUp } from '../../test/support/webhooks/lanes.ts';
 import { silentLogger } from '../observe/log.ts';
-import { webhookRetention } from '../store/retention.ts';
+import { teamRetention } from '../store/retention.ts';
 import { replayOutcome, webhookReplay } from './replay.ts';
 
 const DAY_MS = 24 * 3_600_000;
@@ -101,7 +101,10 @@ test('expires deliveries that waited longer than the schedule, and deletes old o
   await store.webhooks.pause({ teamId, id: paused, reason: 'On request' });
   await runs(3);
   await lanes().tick();
-  const retention = webhookRetention({ store, ...quiet }, { attemptsMs: 14 * DAY_MS, eventsMs: 30 * DAY_MS });
+  const retention = teamRetention(
+    { store, ...quiet },
+    { keepJobs: 9, jobsMs: DAY_MS, attemptsMs: 14 * DAY_MS, eventsMs: 30 * DAY_MS, auditMs: DAY_MS },
+  );
   advance(3 * DAY_MS);
   await retention.tick();
   assert.deepEqual(await states(paused), { waiting: 3 });

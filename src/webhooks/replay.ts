@@ -262,7 +262,12 @@ export function webhookReplay(deps: ChoreDeps): Chore {
     name: 'deliveries.replay',
     everyMs: EVERY_MS,
     failed: 'replays.not_stepped',
-    work: (signal) => inSteps((limit) => deliveries.stepReplays({ limit, waiting: WAITING }), STEPS, signal),
+    work: (signal) =>
+      inSteps<Awaited<ReturnType<typeof deliveries.stepReplays>>['next']>(
+        (limit, after) => deliveries.stepReplays({ limit, waiting: WAITING, after }),
+        STEPS,
+        signal,
+      ),
     quietMs: () => quietMs(store, async () => ((await deliveries.replaysRun()) ? store.now() : null)),
     watch: (poller) => store.watch(({ deliveries: touched }) => touched && poller.wake()),
   });

@@ -10,6 +10,7 @@ import { after, type TestContext, test } from 'node:test';
 import pg from 'pg';
 import { Webhook } from 'standardwebhooks';
 import { silentLogger } from '../../src/observe/log.ts';
+import { countUsage } from '../../src/store/conformance/setup.ts';
 import { copyTables } from '../../src/store/copy/copy.ts';
 import { LEFT_BEHIND, MARKER, TABLES } from '../../src/store/copy/tables.ts';
 import { openStore, openTables } from '../../src/store/open.ts';
@@ -71,7 +72,7 @@ async function fill() {
     headers: { 'x-api-key': service.key },
   });
   const found = { webhookId: id, secret: (told.body as { secret: string }).secret, data: await read.text() };
-  while (!(await service.store.usage.count({ graceMs: 0, limit: 100 })).done);
+  await countUsage(service.store, { graceMs: 0, limit: 100 });
   await service.store.teams.setQuotas({ teamId: service.team.id, quotas: { workflows: 9, records: null } });
   await service.stop();
   return found;

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import type { InspectedRequest } from '../../model/inspector.ts';
 import type { Store } from '../store.ts';
 import { subscribe } from './sending.ts';
-import { caseWith, makeWorkflow, type Open } from './setup.ts';
+import { allSteps, caseWith, makeWorkflow, type Open } from './setup.ts';
 
 const DAY_MS = 86_400_000;
 const REQUEST: InspectedRequest = {
@@ -89,11 +89,14 @@ export function testInspectors(open: Open): void {
     assert.equal(await store.inspectors.remove({ teamId, id: 'insp_1' }), true);
     assert.equal(await store.inspectors.remove({ teamId, id: 'insp_1' }), false);
     assert.deepEqual(await store.inspectors.requests({ teamId, id: 'insp_1', limit: 9 }), []);
-    assert.deepEqual(await store.inspectors.prune({ limit: 9 }), { done: true });
+    assert.deepEqual(await store.inspectors.prune({ teamId, limit: 9 }), {
+      done: true,
+      at: store.now() + DAY_MS,
+    });
     assert.equal((await store.inspectors.list({ teamId })).length, 2);
     advance(DAY_MS);
-    assert.deepEqual(await store.inspectors.prune({ limit: 4 }), { done: false });
-    while (!(await store.inspectors.prune({ limit: 4 })).done);
+    assert.equal((await store.inspectors.prune({ teamId, limit: 4 })).done, false);
+    await allSteps(store.inspectors.prune, { teamId, limit: 4 });
     assert.deepEqual(await store.inspectors.requests({ teamId, id: 'insp_2', limit: 9 }), []);
     assert.notEqual(await make(store, teamId, 'insp_2'), undefined);
   });

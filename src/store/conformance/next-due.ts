@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { ORDERED } from './many-deliveries.ts';
 import { FAILED, oneDelivery, settle, subscribe } from './sending.ts';
-import { caseWith, claimOne, failAttempt, makeJob, makeWorkflow, type Open } from './setup.ts';
+import { allSteps, caseWith, claimOne, failAttempt, makeJob, makeWorkflow, type Open } from './setup.ts';
 
 export function testNextDue(open: Open): void {
   const it = caseWith(open);
@@ -65,7 +65,7 @@ export function testNextDue(open: Open): void {
     assert.equal(await store.deliveries.replaysRun(), false);
     await store.deliveries.startReplay({ teamId, webhookId, states: ['delivered'] });
     assert.equal(await store.deliveries.replaysRun(), true);
-    while (!(await store.deliveries.stepReplays({ limit: 9, waiting: 9 })).done);
+    await allSteps(store.deliveries.stepReplays, { limit: 9, waiting: 9 });
     assert.equal(await store.deliveries.replaysRun(), false);
   });
 }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { everyRow, type Page } from '../page.ts';
 import type { Store } from '../store.ts';
-import { caseWith, makeWorkflow, type Open, publishRun } from './setup.ts';
+import { allSteps, caseWith, makeWorkflow, type Open, publishRun } from './setup.ts';
 
 /** A list whose rows a case adds one after another, in the order of the list. */
 interface List {
@@ -101,10 +101,10 @@ const LISTS: List[] = [
       return workflowId;
     },
     async remove({ store, teamId }, workflowId) {
-      while (!(await store.records.prune({ teamId, workflowId, ...KEEP, limit: 10 })).done);
+      await allSteps(store.records.prune, { teamId, workflowId, ...KEEP, limit: 10 });
     },
-    async read({ store }, page) {
-      const { found, next } = await store.records.prunable({ ...KEEP, ...page });
+    async read({ store, teamId }, page) {
+      const { found, next } = await store.records.prunable({ teamId, ...KEEP, ...page });
       return { rows: found.map(({ workflowId }) => workflowId), next };
     },
   },

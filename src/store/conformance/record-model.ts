@@ -214,7 +214,7 @@ async function compareCounts({ opened, at }: World): Promise<void> {
 async function prune({ opened, store, at, model }: World, { keep, calls }: Pruning): Promise<void> {
   const expected = oldestKept(model, store.now(), keep);
   const due = async () =>
-    (await store.records.prunable({ ...keep, limit: 1_000 })).found.some(
+    (await store.records.prunable({ teamId: at.teamId, ...keep, limit: 1_000 })).found.some(
       ({ workflowId }) => workflowId === at.workflowId,
     );
   if (expected > model.oldest) assert.ok(await due());

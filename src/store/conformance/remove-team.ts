@@ -7,6 +7,7 @@ import { load, OK, settle, subscribe } from './sending.ts';
 import {
   caseWith,
   claimOne,
+  countUsage,
   makeJob,
   makeRunning,
   makeWorkflow,
@@ -126,7 +127,7 @@ async function fill(store: Store, team: string): Promise<{ teamId: string; workf
   await store.inspectors.storeRequest({ ...inspector, workflowId: null, request: REQUEST });
   await store.erasure.suppress({ teamId, entries: [{ workflowId: '', kind: 'id', hash: 'x' }] });
   await store.audit.add({ change: { teamId, action: 'records.erase', target: null, summary: '' } });
-  while (!(await store.usage.count({ graceMs: 0, limit: 100 })).done);
+  await countUsage(store, { graceMs: 0, limit: 100 });
   return at;
 }
 

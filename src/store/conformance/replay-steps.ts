@@ -4,7 +4,7 @@ import type { DeliveryState } from '../../model/delivery.ts';
 import type { Replay } from '../operations/replays.ts';
 import { endAll, manyDeliveries, ORDERED, testEvents } from './many-deliveries.ts';
 import { FAILED, HOLDER, load, MANY, settle, settlement, subscribe } from './sending.ts';
-import { caseWith, makeJob, makeMany, makeWorkflow, type Open } from './setup.ts';
+import { allSteps, caseWith, makeJob, makeMany, makeWorkflow, type Open } from './setup.ts';
 
 export function testReplaySteps(open: Open): void {
   const it = caseWith(open);
@@ -25,7 +25,7 @@ export function testReplaySteps(open: Open): void {
     await again(2);
     const made = async (states: DeliveryState[]) => {
       const started = await store.deliveries.startReplay({ teamId, webhookId, states });
-      while (!(await store.deliveries.stepReplays({ limit: 3, waiting: 100 })).done);
+      await allSteps(store.deliveries.stepReplays, { limit: 3, waiting: 100 });
       return (await store.deliveries.getReplay({ teamId, id: started?.id ?? '' }))?.made;
     };
     assert.equal(await made(['dead']), 2, 'the second and the last one');
@@ -94,7 +94,7 @@ export function testReplaySteps(open: Open): void {
       );
     const stepAll = async () => {
       advance(1_000);
-      while (!(await store.deliveries.stepReplays({ limit: 2, waiting: 3 })).done);
+      await allSteps(store.deliveries.stepReplays, { limit: 2, waiting: 3 });
     };
     await stepAll();
     assert.deepEqual(await states(), ['running 3', 'running 0']);
@@ -122,7 +122,7 @@ export function testReplaySteps(open: Open): void {
     const states = ['dead', 'delivered', 'canceled'] as const;
     const replay = await store.deliveries.startReplay({ teamId, webhookId, states, since, until });
     assert.deepEqual([replay?.since, replay?.until, replay?.states.length], [since, until, 3]);
-    while (!(await store.deliveries.stepReplays({ limit: 9, waiting: 9 })).done);
+    await allSteps(store.deliveries.stepReplays, { limit: 9, waiting: 9 });
     const made = (await load(store, teamId, webhookId)).filter(({ origin }) => origin === 'replay');
     const selected = all.filter(({ id }) => [ids[2], ids[3]].includes(id));
     assert.deepEqual(
@@ -146,7 +146,7 @@ export function testReplaySteps(open: Open): void {
       const target = { teamId, webhookId: ids[n] ?? '', states: ['dead'] } as const;
       return (await store.deliveries.startReplay(target))?.id ?? '';
     });
-    while (!(await store.deliveries.stepReplays({ limit: 50, waiting: 1 })).done);
+    await allSteps(store.deliveries.stepReplays, { limit: 50, waiting: 1 });
     for (const id of replays) {
       const replay = await store.deliveries.getReplay({ teamId, id });
       assert.deepEqual([replay?.state, replay?.made], ['running', 1]);
@@ -182,7 +182,7 @@ export function testReplaySteps(open: Open): void {
     assert.deepEqual([...counted.values()].sort(), ['dead', 'dead', 'waiting', 'waiting', 'waiting']);
     assert.equal(next, null);
     const started = await store.deliveries.startReplay({ teamId, webhookId, states });
-    while (!(await store.deliveries.stepReplays({ limit: 2, waiting: 100 })).done);
+    await allSteps(store.deliveries.stepReplays, { limit: 2, waiting: 100 });
     advance(1_000);
     const due = await load(store, teamId, webhookId);
     assert.deepEqual(
@@ -209,7 +209,7 @@ export function testReplaySteps(open: Open): void {
     const started = await store.deliveries.startReplay({ teamId, webhookId, states: ['dead'] });
     const made = async () => {
       advance(1_000);
-      while (!(await store.deliveries.stepReplays({ limit: 9, waiting: 2 })).done);
+      await allSteps(store.deliveries.stepReplays, { limit: 9, waiting: 2 });
       return (await store.deliveries.getReplay({ teamId, id: started?.id ?? '' }))?.made;
     };
     assert.equal(await made(), 2);
@@ -238,7 +238,7 @@ export function testReplaySteps(open: Open): void {
     await isHeld();
     await store.deliveries.stepReplays({ limit: 2, waiting: 1 });
     await isHeld();
-    while (!(await store.deliveries.stepReplays({ limit: 2, waiting: 1 })).done);
+    await allSteps(store.deliveries.stepReplays, { limit: 2, waiting: 1 });
     assert.equal((await store.deliveries.getReplay({ teamId, id: started?.id ?? '' }))?.made, 3);
     assert.equal((await store.deliveries.lanes(HOLDER)).length, 1);
     assert.deepEqual(
@@ -254,7 +254,7 @@ export function testReplaySteps(open: Open): void {
     const replay = await store.deliveries.startReplay(input);
     await store.webhooks.unsubscribe({ teamId, ids: [webhookId] });
     assert.equal(await store.deliveries.startReplay(input), undefined);
-    while (!(await store.deliveries.stepReplays({ limit: 9, waiting: 9 })).done);
+    await allSteps(store.deliveries.stepReplays, { limit: 9, waiting: 9 });
     const ended = await store.deliveries.getReplay({ teamId, id: replay?.id ?? '' });
     assert.deepEqual([ended?.state, ended?.made], ['done', 0]);
   });

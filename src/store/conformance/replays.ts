@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import type { DeliveryState } from '../../model/delivery.ts';
 import { endAll, manyDeliveries, ORDERED, testEvents } from './many-deliveries.ts';
 import { FAILED, HOLDER, load, MANY, oneDelivery, settle, subscribe } from './sending.ts';
-import { caseWith, makeWorkflow, type Open } from './setup.ts';
+import { allSteps, caseWith, makeWorkflow, type Open } from './setup.ts';
 
 export function testReplays(open: Open): void {
   const it = caseWith(open);
@@ -193,7 +193,7 @@ export function testReplays(open: Open): void {
     await endAll(store, at, 'dead');
     const started = await store.deliveries.startReplay({ teamId, webhookId, states: ['dead'] });
     const id = started?.id ?? '';
-    while (!(await store.deliveries.stepReplays({ limit: 9, waiting: 9 })).done);
+    await allSteps(store.deliveries.stepReplays, { limit: 9, waiting: 9 });
     const [one, two, three] = await load(store, teamId, webhookId);
     await settle(store, one, 1, { state: 'delivered' });
     await settle(store, two, 1, { state: 'dead' }, FAILED);

@@ -260,3 +260,23 @@ export async function readChanges(
     after = next;
   }
 }
+
+/** Repeats an operation of a chore from place to place until it is done. Returns the number of steps. */
+export async function allSteps<Input, Step extends { done: boolean; next?: unknown }>(
+  operation: (input: Input) => Promise<Step>,
+  input: Omit<Input, 'after'>,
+): Promise<number> {
+  let after: unknown;
+  for (let steps = 1; ; steps++) {
+    const { done, next } = await operation({ ...input, after } as Input);
+    if (done) return steps;
+    after = next;
+    assert.ok(steps < 1_000, 'the chore ends');
+  }
+}
+
+/** Counts the usage of every team that has anything to count. */
+export async function countUsage(store: Store, input: { graceMs: number; limit: number }): Promise<void> {
+  const due = await store.agenda.due({ item: 'usage', until: store.now(), limit: 1_000 });
+  for (const { teamId } of due) await allSteps(store.usage.count, { teamId, ...input });
+}

@@ -3,7 +3,17 @@ import assert from 'node:assert/strict';
 import { LATENCY_BOUNDS_MS, type UsageCounts, type UsageKind, type UsagePeriod } from '../../model/usage.ts';
 import type { Store } from '../store.ts';
 import { FAILED, load, OK, settle, subscribe } from './sending.ts';
-import { caseWith, failAttempt, makeJob, makeRunning, makeWorkflow, type Open, publishRun } from './setup.ts';
+import {
+  allSteps,
+  caseWith,
+  countUsage,
+  failAttempt,
+  makeJob,
+  makeRunning,
+  makeWorkflow,
+  type Open,
+  publishRun,
+} from './setup.ts';
 
 const HOUR = 3_600_000;
 const GRACE = { graceMs: 60_000 };
@@ -48,7 +58,7 @@ export function testUsage(open: Open): void {
     const at = await makeWorkflow(store);
     const { teamId } = at;
     await publishRun(store, at, { a: 'Ada' });
-    while (!(await store.usage.count({ ...GRACE, limit: 1 })).done);
+    await countUsage(store, { ...GRACE, limit: 1 });
     await publishRun(store, at, { b: 'Grace' });
     await Promise.all([countAll(store), countAll(store), countAll(store)]);
     assert.deepEqual(await read(store, teamId, 'team', '', 'day'), [
@@ -78,7 +88,7 @@ export function testUsage(open: Open): void {
     assert.deepEqual(await read(store, teamId, 'team', '', 'hour'), []);
     advance(3);
     // Attempts that started in the same millisecond are counted together, however small the step.
-    while (!(await store.usage.count({ ...GRACE, limit: 1 })).done);
+    await countUsage(store, { ...GRACE, limit: 1 });
     assert.equal((await store.usage.read(query(store, teamId))).countedUntil, from + 2);
     const latency = LATENCY_BOUNDS_MS.map((ms) => (ms === 200 ? 1 : 0)).concat(0);
     assert.deepEqual(await read(store, teamId, 'webhook', webhookId, 'hour'), [
@@ -99,7 +109,7 @@ export function testUsage(open: Open): void {
     await makeJob(store, at);
     await store.webhooks.pause({ teamId, id: webhookId, reason: 'By hand' });
     advance(HOUR);
-    while (!(await store.deliveries.expire({ olderMs: 1, limit: 10 })).done);
+    await allSteps(store.deliveries.expire, { teamId, olderMs: 1, limit: 10 });
     await countAll(store);
     const expected = [{ start: store.now(), dead: 1 }];
     assert.deepEqual(await read(store, teamId, 'webhook', webhookId, 'hour'), expected);
@@ -139,8 +149,9 @@ export function testUsage(open: Open): void {
     await publishRun(store, at, { a: 'Ada' });
     await countAll(store);
     advance(48 * HOUR);
-    const prune = () => store.usage.prune({ hoursMs: 24 * HOUR, daysMs: 72 * HOUR, limit: 1 });
-    while (!(await prune()).done);
+    const prune = () =>
+      allSteps(store.usage.prune, { teamId, hoursMs: 24 * HOUR, daysMs: 72 * HOUR, limit: 1 });
+    await prune();
     const left = () =>
       Promise.all(
         (['hour', 'day'] as const).map(
@@ -149,13 +160,13 @@ export function testUsage(open: Open): void {
       );
     assert.deepEqual(await left(), [0, 1]);
     advance(48 * HOUR);
-    while (!(await prune()).done);
+    await prune();
     assert.deepEqual(await left(), [0, 0]);
   });
 }
 
 async function countAll(store: Store): Promise<void> {
-  while (!(await store.usage.count({ ...GRACE, limit: 100 })).done);
+  await countUsage(store, { ...GRACE, limit: 100 });
 }
 
 function query(store: Store, teamId: string) {

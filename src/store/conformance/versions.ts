@@ -3,7 +3,16 @@ import assert from 'node:assert/strict';
 import type { WorkflowRef } from '../../model/workflow.ts';
 import type { Retention } from '../operations/versions.ts';
 import type { Store } from '../store.ts';
-import { caseWith, makeRunning, makeWorkflow, type Open, people, publishRun, stageRecords } from './setup.ts';
+import {
+  allSteps,
+  caseWith,
+  makeRunning,
+  makeWorkflow,
+  type Open,
+  people,
+  publishRun,
+  stageRecords,
+} from './setup.ts';
 
 const MINUTE_MS = 60_000;
 const KEEP_ALL: Retention = { keepVersions: 1_000, keepMs: Number.MAX_SAFE_INTEGER, graceMs: 0 };
@@ -14,13 +23,13 @@ export function testRetention(open: Open): void {
   it('keeps the newest versions and prunes the others', async ({ store, inspect }) => {
     const at = await makeVersions(store, 5);
     const keep = { ...KEEP_ALL, keepVersions: 2 };
-    assert.deepEqual((await store.records.prunable({ ...keep, limit: 10 })).found, [at]);
+    assert.deepEqual((await store.records.prunable({ teamId: at.teamId, ...keep, limit: 10 })).found, [at]);
     await pruneAll(store, at, keep);
     assert.equal((await store.records.version(at))?.oldest, 4);
     assert.equal(await store.records.version({ ...at, number: 3 }), undefined);
     const { rows, versions } = await inspect(at);
     assert.deepEqual([rows, versions], [3, 2]);
-    assert.deepEqual((await store.records.prunable({ ...keep, limit: 10 })).found, []);
+    assert.deepEqual((await store.records.prunable({ teamId: at.teamId, ...keep, limit: 10 })).found, []);
   });
 
   it('counts the age of a version from when it was superseded', async ({ store, advance }) => {
@@ -43,7 +52,7 @@ export function testRetention(open: Open): void {
     const at = await makeVersions(store, 4);
     const keep = { keepVersions: 1, keepMs: 0, graceMs: MINUTE_MS };
     advance(MINUTE_MS - 1);
-    assert.deepEqual((await store.records.prunable({ ...keep, limit: 10 })).found, []);
+    assert.deepEqual((await store.records.prunable({ teamId: at.teamId, ...keep, limit: 10 })).found, []);
     await pruneAll(store, at, keep);
     assert.equal((await store.records.version(at))?.oldest, 0);
     advance(1);
@@ -101,7 +110,8 @@ export function testRetention(open: Open): void {
     const quiet = await makeVersions(store, 1, 'quiet');
     const busy = await makeVersions(store, 3, 'busy');
     const keep = { ...KEEP_ALL, keepVersions: 2 };
-    const prunable = async () => (await store.records.prunable({ ...keep, limit: 10 })).found;
+    const prunable = async () =>
+      (await store.records.prunable({ teamId: busy.teamId, ...keep, limit: 10 })).found;
     assert.deepEqual(await prunable(), [busy]);
     await pruneAll(store, busy, keep);
     await pruneAll(store, quiet, keep);
@@ -120,5 +130,5 @@ async function makeVersions(store: Store, count: number, id = 'people'): Promise
 }
 
 async function pruneAll(store: Store, at: WorkflowRef, keep: Retention): Promise<void> {
-  while (!(await store.records.prune({ ...at, ...keep, limit: 3 })).done);
+  await allSteps(store.records.prune, { ...at, ...keep, limit: 3 });
 }

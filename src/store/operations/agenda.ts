@@ -10,6 +10,7 @@
  * statement finds after the lock was taken.
  */
 
+import { USAGE_GRACE_MS } from '../../model/usage.ts';
 import { type Agenda, type AgendaItem, noteLane, noteTeam, type Tx, type View } from '../transaction.ts';
 
 /** What can be due, with its column. */
@@ -30,8 +31,13 @@ export interface DueTeam {
 /** The agenda in a statement's list of columns, for `Agenda`. */
 export const AGENDA = ITEMS.map((item) => `${COLUMNS[item]} as ${item}`).join(', ');
 
-/** Events are counted, and old rows are deleted, soon after a team has written events. */
-const PRUNE_AFTER_MS = 60_000;
+/**
+ * Old rows are deleted some time after a team has written events: a workflow keeps a limited number of jobs. Each visit
+ * takes about 1 ms, so a team that is always active is not visited more often.
+ */
+export const PRUNE_AFTER_MS = 5 * 60_000;
+/** A team with anything that may become old is visited after a day, or earlier. */
+export const VISIT_MS = 24 * 3_600_000;
 
 /** Makes an item of a team due at `at` or earlier. It is written at the end of the transaction. */
 export function makeDue({ dues }: Pick<Tx, 'dues'>, teamId: string, item: AgendaItem, at: number): void {
@@ -48,14 +54,20 @@ export function touchJobs(tx: Tx, teamId: string, at: number): void {
 
 /** Reports that a webhook has due deliveries, or that nodes must reload the webhook. */
 export function touchLane(tx: Tx, teamId: string, webhookId: string): void {
-  makeDue(tx, teamId, 'lanes', tx.now);
+  touchDeliveries(tx, teamId);
   noteLane(tx.touched, teamId, webhookId);
 }
 
 /** Like `touchLane`, but for all webhooks of a team. */
 export function touchAllLanes(tx: Tx, teamId: string): void {
-  makeDue(tx, teamId, 'lanes', tx.now);
+  touchDeliveries(tx, teamId);
   Object.assign(tx.touched, { deliveries: true, lanes: null });
+}
+
+/** Due deliveries lead to attempts, which are counted. */
+function touchDeliveries(tx: Tx, teamId: string): void {
+  makeDue(tx, teamId, 'lanes', tx.now);
+  makeDue(tx, teamId, 'usage', tx.now + USAGE_GRACE_MS);
 }
 
 /** What an event of a team makes due, besides what its deliveries and its job do. */

@@ -13,6 +13,7 @@ import { newId } from '../../std/id.ts';
 import { idsBetween } from '../page.ts';
 import { deletion } from '../sql.ts';
 import type { Tx, View } from '../transaction.ts';
+import { makeDue, VISIT_MS } from './agenda.ts';
 
 /** Selects audit lines; times in epoch milliseconds, both inclusive. */
 export interface AuditFilter {
@@ -64,7 +65,7 @@ const MAX_SCANNED = 5_000;
  * that `authoredBy` has set for the store, otherwise the service.
  */
 export async function add(
-  tx: View,
+  tx: View & Pick<Tx, 'dues'>,
   { change, author = localAuthor('service') }: { change: Change; author?: Author },
 ): Promise<void> {
   const { teamId, action, target, summary, subject = '', details = {} } = change;
@@ -78,6 +79,7 @@ export async function add(
     values (${teamId}, ${newId('aud', tx.now)}, ${action}, ${actor}, ${workflowId}, ${subject},
       ${JSON.stringify(details)}, ${tx.now}, ${kind}, ${name}, ${target?.kind ?? null}, ${target?.id ?? null},
       ${address}, ${requestId}, ${summary})`;
+  if (teamId !== OF_INSTANCE) makeDue(tx, teamId, 'prune', tx.now + VISIT_MS);
   await tx.db.last(inserted);
 }
 
@@ -130,18 +132,22 @@ export async function list(
 const OLD = deletion({
   table: 'audit',
   key: 'team_id, id',
-  first: 'where id < $1 and created_at <= $2 order by id limit $3',
-  index: 'audit_line',
+  first: 'where team_id = $1 and id < $2 and created_at <= $3 order by id limit $4',
 });
 
-/** Deletes lines older than `olderMs`. At most `limit` per call; call until `done`. */
+/**
+ * Deletes lines of a team, or of the instance, that are older than `olderMs`. At most `limit` per call; call until
+ * `done`. `at` is when the oldest line that is left may be deleted.
+ */
 export async function prune(
   tx: Tx,
-  { olderMs, limit }: { olderMs: number; limit: number },
-): Promise<{ done: boolean }> {
+  { teamId, olderMs, limit }: { teamId: string; olderMs: number; limit: number },
+): Promise<{ done: boolean; at: number | null }> {
   const { end, until } = idsBetween('aud', { until: tx.now - olderMs });
-  const gone = await tx.db.run(OLD, end, until, limit);
-  return { done: gone < limit };
+  if ((await tx.db.run(OLD, teamId, end, until, limit)) >= limit) return { done: false, at: null };
+  const first = await tx.db.get<{ at: number }>`
+    select created_at as at from audit where team_id = ${teamId} order by id limit 1`;
+  return { done: true, at: first === undefined ? null : first.at + olderMs };
 }
 
 function toAuditLine(row: AuditRow): AuditLine {

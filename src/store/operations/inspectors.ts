@@ -7,6 +7,7 @@ import type { InspectedRequest, Inspector } from '../../model/inspector.ts';
 import type { InTeam } from '../rows.ts';
 import { deletion, Part } from '../sql.ts';
 import type { Tx, View } from '../transaction.ts';
+import { makeDue } from './agenda.ts';
 
 /** A webhook whose secret may have signed an inspected request. */
 export interface Signer {
@@ -35,6 +36,7 @@ export async function create(
   // The team is locked, so that the second of two simultaneous calls counts the inspector that the first one creates.
   await tx.db.run`select 1 from team where id = ${teamId} for update`;
   if ((await list(tx, { teamId })).length >= most) return undefined;
+  makeDue(tx, teamId, 'prune', tx.now + forMs);
   return tx.db.get<Inspector>`
     insert into inspector (team_id, id, status, delay_ms, created_at, expires_at)
     values (${teamId}, ${id}, ${status}, ${delayMs}, ${tx.now}, ${tx.now + forMs}) returning ${COLUMNS}`;
@@ -150,20 +152,27 @@ export async function signers(
 const OLD_REQUESTS = deletion({
   table: 'inspected_request',
   key: 'team_id, inspector_id, number',
-  index: 'inspected_request_of',
-  first: 'where inspector_id in (select id from inspector where expires_at <= $1) limit $2',
-});
-const OLD = deletion({
-  table: 'inspector',
-  key: 'id',
-  index: 'inspector_age',
-  first: 'where expires_at <= $1 limit $2',
+  first: 'where team_id = $1 and inspector_id = $2 order by number limit $3',
 });
 
-/** Deletes expired inspectors and their requests, at most `limit` of each per call; call until `done`. */
-export async function prune(tx: Tx, { limit }: { limit: number }): Promise<{ done: boolean }> {
-  const requests = await tx.db.run(OLD_REQUESTS, tx.now, limit);
-  if (requests >= limit) return { done: false };
-  const inspectors = await tx.db.run(OLD, tx.now, limit);
-  return { done: inspectors < limit };
+/**
+ * Deletes a team's expired inspectors and their requests, at most `limit` requests per call; call until `done`. `at` is
+ * when the next inspector expires.
+ */
+export async function prune(
+  tx: Tx,
+  { teamId, limit }: { teamId: string; limit: number },
+): Promise<{ done: boolean; at: number | null }> {
+  const all = await tx.db.all<{ id: string; at: number }>`
+    select id, expires_at as at from inspector where team_id = ${teamId} order by created_at, id`;
+  let room = limit;
+  for (const { id, at } of all) {
+    if (at > tx.now) continue;
+    room -= await tx.db.run(OLD_REQUESTS, teamId, id, room);
+    if (room <= 0) return { done: false, at: null };
+    await tx.db
+      .run`delete from inspector where team_id = ${teamId} and id = ${id} and expires_at <= ${tx.now}`;
+  }
+  const open = all.map(({ at }) => at).filter((at) => at > tx.now);
+  return { done: true, at: open.length === 0 ? null : Math.min(...open) };
 }

@@ -3,6 +3,7 @@
  * work.
  */
 
+import { earlier } from '../../std/earlier.ts';
 import { newestSchema } from '../migrations.ts';
 import { UNFINISHED } from '../rows.ts';
 import { both } from '../sql.ts';
@@ -154,7 +155,3 @@ export async function due(view: View): Promise<{ well: DueStatus; failing: DueSt
 }
 
 const NOTHING_DUE: DueStatus = { webhooks: 0, oldestDueAt: null };
-
-function earlier(one: number | null, other: number | null): number | null {
-  return one === null || other === null ? (one ?? other) : Math.min(one, other);
-}

@@ -228,32 +228,32 @@ export async function counts(
 /** Maximum number of workflows per call. */
 const WORKFLOWS_AT_ONCE = 100;
 
-/** The cursor at which pruning starts. A cursor names the last workflow whose jobs were pruned completely. */
-export const PRUNE_START: WorkflowRef = { teamId: '', workflowId: '' };
-
 /**
- * Deletes ended jobs, with their logs, that are older than `keepMs` or not among the newest `keepJobs` jobs of their
- * workflow. The newest ended job of each workflow is kept. Deletes at most `limit` jobs per call; call until `done`.
- *
- * Each call visits the next workflows; `next` is null at the end of a round.
+ * Deletes a team's ended jobs, with their logs, that are older than `keepMs` or not among the newest `keepJobs` jobs of
+ * their workflow. The newest ended job of each workflow is kept. Deletes at most `limit` jobs per call; call with
+ * `after: next` until `done`. `next` is the last workflow whose jobs were pruned completely.
  */
 export async function prune(
   tx: Tx,
-  input: { keepJobs: number; keepMs: number; limit: number } & { after: WorkflowRef },
-): Promise<{ next: WorkflowRef | null }> {
-  const workflows = await tx.db.all<WorkflowRef>`
-    select team_id as "teamId", id as "workflowId" from workflow
-    where (team_id, id) > (${input.after.teamId}, ${input.after.workflowId}) order by team_id, id
-    limit ${WORKFLOWS_AT_ONCE}`;
+  input: Keep & { teamId: string; limit: number; after?: string | undefined },
+): Promise<{ done: boolean; next?: string }> {
+  const { teamId, after = '' } = input;
+  const workflows = await tx.db.all<{ id: string }>`
+    select id from workflow where team_id = ${teamId} and id > ${after} order by id limit ${WORKFLOWS_AT_ONCE}`;
   const room = { jobs: input.limit, bytes: MAX_BATCH_BYTES };
-  let next = input.after;
-  for (const workflow of workflows) {
+  let next = after;
+  for (const { id: workflowId } of workflows) {
     // The query selects one more job than may be deleted, to find out whether any are left.
-    const old = await prunable(tx, workflow, { ...input, limit: room.jobs + 1 });
-    if ((await deleteFirst(tx, workflow.teamId, old, room)) < old.length) return { next };
-    next = workflow;
+    const old = await prunable(tx, { teamId, workflowId }, { ...input, limit: room.jobs + 1 });
+    if ((await deleteFirst(tx, teamId, old, room)) < old.length) return { done: false, next };
+    next = workflowId;
   }
-  return { next: workflows.length < WORKFLOWS_AT_ONCE ? null : next };
+  return workflows.length < WORKFLOWS_AT_ONCE ? { done: true } : { done: false, next };
+}
+
+interface Keep {
+  keepJobs: number;
+  keepMs: number;
 }
 
 const BEYOND_KEPT = `
@@ -282,7 +282,7 @@ const PRUNABLE = `
 async function prunable(
   tx: Tx,
   { teamId, workflowId }: WorkflowRef,
-  { keepJobs, keepMs, limit }: Parameters<typeof prune>[1],
+  { keepJobs, keepMs, limit }: Keep & { limit: number },
 ): Promise<string[]> {
   const before = tx.now - keepMs;
   const rows = await tx.db.all<{ id: string }>(

@@ -1,77 +1,94 @@
 /** Expires deliveries that have waited too long, and deletes old events, deliveries, attempts and replays. */
 
-import { both, deletion } from '../sql.ts';
+import { earlier } from '../../std/earlier.ts';
+import { deletion } from '../sql.ts';
 import type { Tx } from '../transaction.ts';
-import { waitingLanes } from './lanes.ts';
-import { UsageTally, writeUsage } from './usage.ts';
+import { countDead } from './usage.ts';
+
+/** A place in the deliveries of a team: a webhook, and the last delivery of it that was visited. */
+interface ExpirePlace {
+  webhookId: string;
+  createdAt: number;
+  id: string;
+}
 
 /**
- * The cursor at which expiry starts. Expiry visits one webhook after another, and the deliveries of each webhook from
- * the oldest to the newest.
- */
-export const EXPIRE_START = { teamId: '', webhookId: '', createdAt: -1, id: '' };
-type ExpirePlace = typeof EXPIRE_START;
-
-/**
- * Marks deliveries as dead that have waited longer than `olderMs`. Visits at most `limit` webhooks and deliveries;
- * `next` is null at the end of a round. Without the cursor, every call would again read the deliveries that earlier
- * calls have kept.
+ * Marks deliveries of a team as dead that are still waiting `olderMs` after they were created, including deliveries to
+ * paused webhooks. A delivery to an active webhook that was never attempted is kept for its first attempt, no matter how
+ * old it is, because the service was down, not the endpoint.
+ *
+ * Visits at most `limit` webhooks and deliveries per call; call with `after: next` until `done`. Without the place,
+ * every call would again read the deliveries that earlier calls have kept. `at` is when the next of the visited
+ * deliveries is old.
  */
 export async function expire(
   tx: Tx,
-  { olderMs, limit, after }: { olderMs: number; limit: number; after: ExpirePlace },
-): Promise<{ next: ExpirePlace | null }> {
+  {
+    teamId,
+    olderMs,
+    limit,
+    after = { webhookId: '', createdAt: -1, id: '' },
+  }: { teamId: string; olderMs: number; limit: number; after?: ExpirePlace | undefined },
+): Promise<{ done: boolean; next?: ExpirePlace; at: number | null }> {
   const before = tx.now - olderMs;
-  const lanes = await tx.db.all<ExpireLane>(LANES_BEHIND, after.teamId, after.webhookId, before, limit + 1);
+  const lanes = await tx.db.all<ExpireLane>(LANES_BEHIND, teamId, after.webhookId, limit + 1);
   let room = limit;
   let place = after;
-  for (const { teamId, webhookId, hasOld, isActive } of lanes) {
-    // If the cursor is inside a lane, the previous call has already counted that lane.
-    const isNext = teamId !== place.teamId || webhookId !== place.webhookId;
-    if (isNext) place = { ...EXPIRE_START, teamId, webhookId };
-    if (room <= 0) return { next: place };
-    const old = hasOld ? await waitingSince(tx, { place, before, limit: room }) : [];
-    // A delivery to an active webhook that was never attempted is kept, because the service was down, not the endpoint.
+  let at: number | null = null;
+  for (const { webhookId, oldestAt, isActive } of lanes) {
+    // If the place is inside a lane, the previous call has already counted that lane.
+    const isNext = webhookId !== place.webhookId;
+    if (isNext) place = { webhookId, createdAt: -1, id: '' };
+    if (room <= 0) return { done: false, next: place, at };
+    const isOld = oldestAt !== null && oldestAt < before;
+    if (!isOld) at = earlier(at, oldestAt === null ? null : oldestAt + olderMs + 1);
+    const old = isOld ? await waitingSince(tx, { teamId, place, before, limit: room }) : [];
     const givenUp = old.filter(({ attempt }) => attempt > 0 || !isActive).map(({ id }) => id);
-    await countDead(tx, place, await giveUp(tx, teamId, givenUp));
+    const dead = await giveUp(tx, teamId, givenUp);
+    await countDead(tx, { teamId, webhookId, dead });
     const last = old.at(-1);
     if (last !== undefined && old.length === room) {
-      return { next: { ...place, createdAt: last.createdAt, id: last.id } };
+      return { done: false, next: { webhookId, createdAt: last.createdAt, id: last.id }, at };
     }
     room -= old.length + (isNext ? 1 : 0);
   }
-  return { next: lanes.length > limit ? place : null };
+  return lanes.length > limit ? { done: false, next: place, at } : { done: true, at };
 }
 
 interface ExpireLane {
-  teamId: string;
   webhookId: string;
-  hasOld: boolean;
+  /** When the oldest waiting delivery was created. */
+  oldestAt: number | null;
   isActive: boolean;
 }
 
-// The lane of the cursor, and the next `limit` lanes.
-const LANES_BEHIND = both(
-  (pick) => `
-  ${pick(waitingLanes({ teamId: '$1', webhookId: '$2' }))}
-  select waiting_lane.team_id as "teamId", waiting_lane.webhook_id as "webhookId",
-    (select true from delivery old /* use delivery_history */
-     where old.team_id = waiting_lane.team_id and old.webhook_id = waiting_lane.webhook_id
-       and (old.state || '') = 'waiting' and old.created_at < $3
-     order by old.created_at, old.id limit 1) is not null as "hasOld",
+// The lane of the place, and the next lanes of the team with waiting deliveries, with one index seek for each.
+const LANES_BEHIND = `
+  with recursive waiting_lane (webhook_id) as (
+    select $2::text collate "C"
+    union all
+    select (select d.webhook_id from delivery d /* use delivery_order */
+            where d.team_id = $1 and d.state = 'waiting' and d.event_sequence > 0
+              and d.webhook_id > waiting_lane.webhook_id
+            order by d.webhook_id, d.class, d.event_sequence, d.id limit 1)
+    from waiting_lane where waiting_lane.webhook_id is not null
+  )
+  select waiting_lane.webhook_id as "webhookId",
+    (select old.created_at from delivery old /* use delivery_history */
+     where old.team_id = $1 and old.webhook_id = waiting_lane.webhook_id and (old.state || '') = 'waiting'
+     order by old.created_at, old.id limit 1) as "oldestAt",
     coalesce(
       (select webhook.state = 'active' from webhook
-       where webhook.team_id = waiting_lane.team_id and webhook.id = waiting_lane.webhook_id), false) as "isActive"
-  from waiting_lane limit $4`,
-);
+       where webhook.team_id = $1 and webhook.id = waiting_lane.webhook_id), false) as "isActive"
+  from waiting_lane where waiting_lane.webhook_id is not null limit $3`;
 
 function waitingSince(
   tx: Tx,
-  { place, before, limit }: { place: ExpirePlace; before: number; limit: number },
+  { teamId, place, before, limit }: { teamId: string; place: ExpirePlace; before: number; limit: number },
 ): Promise<{ id: string; createdAt: number; attempt: number }[]> {
   return tx.db.all<{ id: string; createdAt: number; attempt: number }>`
     select id, created_at as "createdAt", attempt from delivery /* use delivery_history */
-    where team_id = ${place.teamId} and webhook_id = ${place.webhookId} and (state || '') = 'waiting'
+    where team_id = ${teamId} and webhook_id = ${place.webhookId} and (state || '') = 'waiting'
       and created_at < ${before} and (created_at, id) > (${place.createdAt}, ${place.id})
     order by created_at, id limit ${limit}`;
 }
@@ -84,90 +101,70 @@ async function giveUp(tx: Tx, teamId: string, ids: readonly string[]): Promise<n
     where team_id = ${teamId} and id = any(${ids}::text[]) and state = 'waiting'`;
 }
 
-/** Adds dead deliveries to the usage counts. All other deliveries are counted by their attempts. */
-async function countDead(tx: Tx, { teamId, webhookId }: ExpirePlace, dead: number): Promise<void> {
-  if (dead === 0) return;
-  const tally = new UsageTally();
-  tally.addDeliveries({ teamId, webhookId, at: tx.now }, { dead });
-  await writeUsage(tx, tally.rows);
-}
-
-/** The cursor at which pruning starts, before the first event. */
-export const PRUNE_START = { teamId: '', sequence: 0 };
-type PrunePlace = typeof PRUNE_START;
-
 /**
- * Deletes attempts older than `attemptsMs`, and events and finished replays older than `eventsMs`; events are deleted
- * with all their deliveries. Events with a waiting delivery are kept, and so is the newest event of each team. Deletes
- * about `limit` rows of each table per call; call until `done`. `next` is null at the end of a round through the
- * events.
+ * Deletes attempts of a team that are older than `attemptsMs`, and events and finished replays older than `eventsMs`;
+ * events are deleted with all their deliveries. Events with a waiting delivery are kept, and so is the newest event.
+ * Deletes about `limit` rows of each table per call; call with `after: next` until `done`. `next` is the sequence of the
+ * last event that was visited. `at` is when the oldest event or attempt that is left may be deleted.
  */
 export async function prune(
   tx: Tx,
-  input: { attemptsMs: number; eventsMs: number; limit: number; after: PrunePlace },
-): Promise<{ done: boolean; next: PrunePlace | null }> {
-  const { limit } = input;
+  input: { teamId: string; attemptsMs: number; eventsMs: number; limit: number; after?: number | undefined },
+): Promise<{ done: boolean; next?: number; at: number | null }> {
+  const { teamId, attemptsMs, eventsMs, limit } = input;
   const next = await pruneEvents(tx, input);
   const [attempts] = await Promise.all([
-    tx.db.run(OLD_ATTEMPTS, tx.now - input.attemptsMs, limit),
-    tx.db.run(OLD_REPLAYS, tx.now - input.eventsMs, limit),
+    tx.db.run(OLD_ATTEMPTS, teamId, tx.now - attemptsMs, limit),
+    tx.db.run(OLD_REPLAYS, teamId, tx.now - eventsMs, limit),
   ]);
-  return { done: attempts < limit && next === null, next };
+  if (next !== undefined || attempts >= limit) {
+    return { done: false, next: next ?? Number.MAX_SAFE_INTEGER, at: null };
+  }
+  const [event, attempt] = await Promise.all([
+    tx.db.get<{ at: number }>`
+      select created_at as at from event where team_id = ${teamId} order by sequence limit 1`,
+    tx.db.get<{ at: number }>`
+      select started_at as at from attempt /* use attempt_started */
+      where team_id = ${teamId} order by started_at limit 1`,
+  ]);
+  return {
+    done: true,
+    at: earlier(event && event.at + eventsMs + 1, attempt && attempt.at + attemptsMs + 1),
+  };
 }
 
 const OLD_ATTEMPTS = deletion({
   table: 'attempt',
   key: 'team_id, delivery_id, number',
-  first: 'where started_at < $1 order by started_at limit $2',
-  index: 'attempt_age',
+  first: 'where team_id = $1 and started_at < $2 order by started_at limit $3',
+  index: 'attempt_started',
 });
 const OLD_REPLAYS = deletion({
   table: 'replay',
   key: 'team_id, id',
-  first: `where created_at < $1 and state = 'done' order by created_at limit $2`,
-  index: 'replay_age',
+  first: `where team_id = $1 and created_at < $2 and state = 'done' order by id limit $3`,
 });
 
-/** Deletes old events of every team, up to `limit` events and deliveries per call. */
+/**
+ * Deletes old events after the sequence `after`, up to `limit` events and deliveries. Returns the sequence after which
+ * to continue; undefined if no old events are left.
+ */
 async function pruneEvents(
   tx: Tx,
-  { eventsMs, limit, after }: { eventsMs: number; limit: number; after: PrunePlace },
-): Promise<PrunePlace | null> {
+  {
+    teamId,
+    eventsMs,
+    limit,
+    after = 0,
+  }: { teamId: string; eventsMs: number; limit: number; after?: number | undefined },
+): Promise<number | undefined> {
+  const newest = await tx.db.get<{ sequence: number }>`
+    select sequence from event where team_id = ${teamId} order by sequence desc limit 1`;
+  if (newest === undefined) return undefined;
   const before = tx.now - eventsMs;
-  const teams = await tx.db.all<EventsOfTeam>(TEAMS_BEHIND, after.teamId, after.sequence, limit);
-  let room = limit;
-  for (const { teamId, lastSequence, sequence: first, createdAt } of teams) {
-    let sequence = teamId === after.teamId ? after.sequence : 0;
-    const hasOld =
-      first !== null && mayGo(tx, { lastSequence, sequence: first, createdAt }, before) !== 'stays';
-    if (hasOld) {
-      const pruned = await pruneTeam(tx, { teamId, lastSequence, after: sequence, before, limit: room });
-      room -= pruned.cost;
-      if (!pruned.done) return { teamId, sequence: pruned.sequence };
-    } else room -= 1;
-    sequence = Number.MAX_SAFE_INTEGER;
-    if (room <= 0) return { teamId, sequence };
-  }
-  return null;
+  const pruned = await pruneTeam(tx, { teamId, lastSequence: newest.sequence, after, before, limit });
+  return pruned.done ? undefined : pruned.sequence;
 }
-
-/** A team, and its first event after the cursor, if any. */
-interface EventsOfTeam {
-  teamId: string;
-  lastSequence: number;
-  sequence: number | null;
-  createdAt: number;
-}
-
-const FIRST_BEHIND = `
-  from event where event.team_id = team.id and event.sequence > case when team.id = $1 then $2::bigint else 0 end
-  order by event.sequence limit 1`;
-const TEAMS_BEHIND = `
-  select team.id as "teamId",
-    (select sequence from event where event.team_id = team.id order by sequence desc limit 1) as "lastSequence",
-    (select sequence ${FIRST_BEHIND}) as sequence,
-    (select created_at ${FIRST_BEHIND}) as "createdAt"
-  from team where team.id >= $1 order by team.id limit $3`;
 
 /**
  * Decides whether an event may be deleted. The newest event of a team stays, because `events.ts` derives the next
@@ -192,7 +189,7 @@ function mayGo(
 async function pruneTeam(
   tx: Tx,
   team: { teamId: string; lastSequence: number; after: number; before: number; limit: number },
-): Promise<{ done: boolean; sequence: number; cost: number }> {
+): Promise<{ done: boolean; sequence: number }> {
   const { teamId, lastSequence, after, before, limit } = team;
   const events = await tx.db.all<{ sequence: number; createdAt: number }>`
     select sequence, created_at as "createdAt" from event
@@ -202,7 +199,6 @@ async function pruneTeam(
   const old = events
     .filter((_, n) => places[n] === 'goes' && (end === -1 || n < end))
     .map(({ sequence }) => sequence);
-  const seen = end === -1 ? events.length : end + 1;
   // The first events alone may have more deliveries than one call deletes. Later events are then left for the next
   // call.
   const enough = await tx.db.get<{ sequence: number }>`
@@ -210,11 +206,11 @@ async function pruneTeam(
     where team_id = ${teamId} and event_sequence = any(${old}::bigint[])
     order by event_sequence, id limit 1 offset ${limit}`;
   const first = enough === undefined ? old : old.filter((sequence) => sequence <= enough.sequence);
-  const left = await deleteEvents(tx, { teamId, sequences: first, limit });
-  if (left.firstLeft !== undefined) return { done: false, sequence: left.firstLeft - 1, cost: limit };
-  if (enough !== undefined) return { done: false, sequence: enough.sequence, cost: limit };
+  const firstLeft = await deleteEvents(tx, { teamId, sequences: first, limit });
+  if (firstLeft !== undefined) return { done: false, sequence: firstLeft - 1 };
+  if (enough !== undefined) return { done: false, sequence: enough.sequence };
   const done = end !== -1 || events.length < limit;
-  return { done, sequence: events.at(-1)?.sequence ?? after, cost: seen + left.deliveries };
+  return { done, sequence: events.at(-1)?.sequence ?? after };
 }
 
 /**
@@ -224,8 +220,8 @@ async function pruneTeam(
 async function deleteEvents(
   tx: Tx,
   { teamId, sequences, limit }: { teamId: string; sequences: readonly number[]; limit: number },
-): Promise<{ firstLeft: number | undefined; deliveries: number }> {
-  if (sequences.length === 0) return { firstLeft: undefined, deliveries: 0 };
+): Promise<number | undefined> {
+  if (sequences.length === 0) return undefined;
   const [locked, waiting] = await Promise.all([
     tx.db.all<{ sequence: number }>`
       select sequence from event where team_id = ${teamId} and sequence = any(${sequences}::bigint[])
@@ -253,5 +249,5 @@ async function deleteEvents(
     tx.db.run`delete from attempt where team_id = ${teamId} and delivery_id = any(${ids}::text[])`,
     tx.db.run`delete from event where team_id = ${teamId} and sequence = any(${emptied}::bigint[])`,
   ]);
-  return { firstLeft, deliveries: ids.length };
+  return firstLeft;
 }

@@ -9,38 +9,33 @@
 
 import type { DeliveryState } from '../../model/delivery.ts';
 import { newId } from '../../std/id.ts';
+import type { Page } from '../page.ts';
 import { Part } from '../sql.ts';
 import type { LaneName, Tx, View } from '../transaction.ts';
 import { touchLane } from './agenda.ts';
 import { IS_ORDERED } from './lanes.ts';
 import { addReplayed, ask, chooseReplay, lockWebhook, select, siblingsOf, startOf } from './replays.ts';
 
-/** Maximum number of webhooks that one step visits. The next step continues with the following webhooks. */
-const MAX_WEBHOOKS = 25;
+/** Lists webhooks with running replays, of all teams, after the webhook `after`. */
+export function replaying(view: View, { after, limit }: Page<LaneName>): Promise<LaneName[]> {
+  // The order lists all columns of `replay_running`, so that the planner can use no other index.
+  return view.db.all<LaneName>`
+    select distinct team_id as "teamId", webhook_id as "webhookId" from replay /* use replay_running */
+    where state = 'running' and (team_id, webhook_id) > (${after?.teamId ?? ''}, ${after?.webhookId ?? ''})
+    order by team_id, webhook_id limit ${limit}`;
+}
 
-/**
- * The cursor at which a round starts. A cursor names a webhook; `moved` is whether this round has advanced any replay.
- */
-export const REPLAY_START = { teamId: '', webhookId: '', moved: false };
-type ReplayPlace = typeof REPLAY_START;
-
-// Selects the oldest running replay of each webhook. Later replays of the webhook wait until the oldest is done.
+// Selects the oldest running replay of a webhook. Later replays of the webhook wait until the oldest is done.
 const RUNNING = `
-  select replay.team_id as "teamId", replay.id, replay.webhook_id as "webhookId",
+  select replay.id,
          (select ${IS_ORDERED} from webhook
-          where webhook.team_id = replay.team_id and webhook.id = replay.webhook_id and webhook.state <> 'deleted'
-         ) as ordered,
+          where webhook.team_id = $1 and webhook.id = $2 and webhook.state <> 'deleted') as ordered,
          (select count(*) from (
             select 1 from delivery /* use delivery_due */
-            where team_id = replay.team_id and webhook_id = replay.webhook_id and state = 'waiting' and class = 2
-              and class > 0 and next_at <= $5
-            order by next_at, id limit $4) replayed) as waiting
+            where team_id = $1 and webhook_id = $2 and state = 'waiting' and class = 2 and class > 0 and next_at <= $4
+            order by next_at, id limit $3) replayed) as waiting
   from replay /* use replay_running */
-  where state = 'running' and (team_id, webhook_id) > ($1, $2) and id = (
-    select first.id from replay first /* use replay_running */
-    where first.team_id = replay.team_id and first.webhook_id = replay.webhook_id and first.state = 'running'
-    order by first.created_at, first.id limit 1)
-  order by team_id, webhook_id limit $3`;
+  where team_id = $1 and webhook_id = $2 and state = 'running' order by created_at, id limit 1`;
 
 /** Whether a replay is running. */
 export async function replaysRun(view: View): Promise<boolean> {
@@ -55,40 +50,30 @@ export async function replaysRun(view: View): Promise<boolean> {
 interface Running extends LaneName {
   id: string;
   ordered: boolean | null;
-  waiting: number;
 }
 
 /**
- * Advances running replays by up to `limit` deliveries. Skips webhooks that already have `waiting` replayed deliveries
- * due, except ordered webhooks. Call until `done`, and again periodically; each call continues with the next webhooks.
- *
- * `next` is null at the end of a round through the webhooks. `done` means that a whole round found nothing to do.
+ * Advances the oldest running replay of a webhook by up to `limit` deliveries. Does nothing if the webhook already has
+ * `waiting` replayed deliveries due, unless it is ordered. Returns how many deliveries were visited, or 0 if nothing was
+ * done.
  */
-export async function stepReplays(
+export async function stepReplay(
   tx: Tx,
-  { limit, waiting, after }: { limit: number; waiting: number; after: ReplayPlace },
-): Promise<{ done: boolean; next: ReplayPlace | null }> {
-  let room = limit;
-  let place = after;
-  const rows = await tx.db.all<Running>(
+  { teamId, webhookId, limit, waiting }: LaneName & { limit: number; waiting: number },
+): Promise<number> {
+  const row = await tx.db.get<{ id: string; ordered: boolean | null; waiting: number }>(
     RUNNING,
-    after.teamId,
-    after.webhookId,
-    MAX_WEBHOOKS,
+    teamId,
+    webhookId,
     waiting,
     tx.now + SOON_MS,
   );
-  for (const row of rows) {
-    const one = { ...row, ordered: row.ordered === null ? null : Boolean(row.ordered) };
-    // An ordered webhook receives nothing until its replay is done, so waiting for its due deliveries would be
-    // pointless.
-    const free = one.ordered === true ? room : Math.min(room, waiting - one.waiting);
-    if (free > 0) room -= await step(tx, one, free);
-    place = { teamId: one.teamId, webhookId: one.webhookId, moved: after.moved || room < limit };
-    if (room <= 0) break;
-  }
-  if (room <= 0 || rows.length === MAX_WEBHOOKS) return { done: false, next: place };
-  return { done: !place.moved, next: null };
+  if (row === undefined) return 0;
+  const ordered = row.ordered === null ? null : Boolean(row.ordered);
+  // An ordered webhook receives nothing until its replay is done, so waiting for its due deliveries would be
+  // pointless.
+  const free = ordered === true ? limit : Math.min(limit, waiting - row.waiting);
+  return free > 0 ? step(tx, { teamId, webhookId, id: row.id, ordered }, free) : 0;
 }
 
 /** The state of a running replay. */

@@ -2,7 +2,7 @@
  * Lists every operation that both databases share, grouped by noun, and how drivers run each operation (see
  * `operation.ts`). An operation has the same name as its function in the module.
  */
-import { batched, batches, leases, lookups, read, reads, rounds, write, writes } from '../operation.ts';
+import { batched, batches, leases, lookups, read, reads, write, writes } from '../operation.ts';
 import { dueTeams } from './agenda.ts';
 import * as attempts from './attempts.ts';
 import * as audit from './audit.ts';
@@ -21,7 +21,7 @@ import * as outbox from './outbox-retention.ts';
 import { publish } from './publish.ts';
 import * as quotas from './quotas.ts';
 import * as records from './records.ts';
-import { REPLAY_START, replaysRun, stepReplays } from './replay-steps.ts';
+import { replaying, replaysRun, stepReplay } from './replay-steps.ts';
 import * as replays from './replays.ts';
 import * as sessions from './sessions.ts';
 import * as settlements from './settle.ts';
@@ -29,12 +29,13 @@ import * as staged from './stage.ts';
 import * as teams from './teams.ts';
 import * as usage from './usage.ts';
 import * as versions from './versions.ts';
+import { visited } from './visit.ts';
 import * as webhooks from './webhooks.ts';
 import * as workflows from './workflows.ts';
 
 export const OPERATIONS = {
   instance: { ...reads(instance, 'get'), ...writes(instance, 'claim'), ...leases(instance, 'lease') },
-  agenda: { due: read(dueTeams, { prepares: true }) },
+  agenda: { due: read(dueTeams, { prepares: true }), visited: write(visited) },
   teams: {
     ...lookups(teams, 'withQuotas'),
     ...reads(teams, 'get', 'bySlug', 'list', 'signingKeys', 'retired'),
@@ -68,7 +69,7 @@ export const OPERATIONS = {
     ...lookups(jobs, 'get'),
     ...lookups(lists, 'summaries'),
     ...reads(lists, 'list', 'recent', 'counts'),
-    prune: rounds(lists.PRUNE_START, lists.prune),
+    prune: write(lists.prune),
   },
   schedules: { ...lookups(jobs, 'due', 'nextDueAt'), ...reads(jobs, 'ahead'), ...batches(jobs, 'fire') },
   records: {
@@ -78,7 +79,7 @@ export const OPERATIONS = {
     ...lookups(versions, 'version'),
     ...reads(versions, 'versions', 'prunable'),
     ...reads(records, 'page', 'search', 'changes'),
-    prune: rounds(versions.PRUNE_START, versions.prune),
+    prune: write(versions.prune),
   },
   events: { ...lookups(events, 'list', 'get', 'newestSequence'), ...reads(events, 'history') },
   webhooks: {
@@ -88,7 +89,7 @@ export const OPERATIONS = {
     // A call with an idempotency key gets its own transaction, because two calls with the same key must not run in the
     // same batch.
     test: batched(webhooks.test, { begins: ({ idempotencyKey }) => (idempotencyKey ? undefined : {}) }),
-    prune: rounds(webhooks.PRUNE_START, webhooks.prune),
+    prune: write(webhooks.prune),
   },
   deliveries: {
     ...reads(deliveries, 'get', 'list', 'ofEvent'),
@@ -97,10 +98,10 @@ export const OPERATIONS = {
     settle: write(settlements.settle, { prepares: true }),
     ...reads(replays, 'getReplay', 'replayable', 'replayed'),
     ...writes(replays, 'replay', 'startReplay'),
-    stepReplays: rounds(REPLAY_START, stepReplays),
+    replaying: read(replaying),
+    stepReplay: write(stepReplay),
     replaysRun: read(replaysRun),
-    expire: rounds(outbox.EXPIRE_START, outbox.expire),
-    prune: rounds(outbox.PRUNE_START, outbox.prune),
+    ...writes(outbox, 'expire', 'prune'),
     ...writes(webhooks, 'cancelRemoved'),
   },
   inspectors: {

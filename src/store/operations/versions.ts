@@ -2,6 +2,7 @@
 
 import type { RecordCounts } from '../../model/job.ts';
 import type { WorkflowRef } from '../../model/workflow.ts';
+import { earlier } from '../../std/earlier.ts';
 import type { Page } from '../page.ts';
 import type { WorkflowRow } from '../rows.ts';
 import { both, inParts, isFull, MAX_BATCH_BYTES } from '../sql.ts';
@@ -104,64 +105,64 @@ export async function versions(
 // to `oldest_version`.
 
 /**
- * Reads the next `limit` workflows of all teams, and returns those from which `prune` can delete something. `next` is
- * null after the last workflow.
+ * Reads the next `limit` workflows of a team, and returns those from which `prune` can delete something. `next` is null
+ * after the last workflow. `at` is when `prune` can next delete something from one of the others.
  *
  * A version may be deleted if the version after it was published long enough ago.
  */
 export async function prunable(
   view: View,
-  { after, limit, keepVersions, keepMs, graceMs }: Retention & Page<WorkflowRef>,
-): Promise<{ found: WorkflowRef[]; next: WorkflowRef | null }> {
-  const rows = await view.db.all<WorkflowRef & { isPrunable: boolean }>`
-    select team_id as "teamId", id as "workflowId",
-           pruned_version < oldest_version
-           or exists (select 1 from version next
-                      where next.team_id = workflow.team_id and next.workflow_id = workflow.id
-                        and next.number = oldest_version + 1 and next.published_at <= ${view.now - graceMs}
-                        and (oldest_version <= current_version - ${keepVersions}::bigint
-                        or next.published_at <= ${view.now - keepMs}))
-             as "isPrunable"
-    from workflow where (team_id, id) > (${after?.teamId ?? ''}, ${after?.workflowId ?? ''})
-    order by team_id, id limit ${limit}`;
-  const places = rows.map(({ isPrunable, ...place }) => ({ place, isPrunable }));
+  { teamId, after = '', limit, keepVersions, keepMs, graceMs }: Retention & Page & { teamId: string },
+): Promise<{ found: WorkflowRef[]; next: string | null; at: number | null }> {
+  const rows = await view.db.all<{ id: string; isPruning: boolean; isOver: boolean; at: number | null }>`
+    select id, pruned_version < oldest_version as "isPruning",
+           oldest_version <= current_version - ${keepVersions}::bigint as "isOver",
+           (select next.published_at from version next
+            where next.team_id = ${teamId} and next.workflow_id = workflow.id
+              and next.number = oldest_version + 1) as at
+    from workflow where team_id = ${teamId} and id > ${after} order by id limit ${limit}`;
+  const dues = rows.map(({ id, isPruning, isOver, at }) => ({
+    workflowId: id,
+    at: isPruning ? view.now : at && at + (isOver ? graceMs : Math.max(graceMs, keepMs)),
+  }));
+  const isDue = ({ at }: { at: number | null }) => at !== null && at <= view.now;
   return {
-    found: places.filter(({ isPrunable }) => isPrunable).map(({ place }) => place),
-    next: places.length < limit ? null : (places.at(-1)?.place ?? null),
+    found: dues.filter(isDue).map(({ workflowId }) => ({ teamId, workflowId })),
+    next: rows.length < limit ? null : (rows.at(-1)?.id ?? null),
+    at: dues.filter((one) => !isDue(one)).reduce<number | null>((first, { at }) => earlier(first, at), null),
   };
 }
 
-/** The cursor at which pruning starts. A cursor names the last row that was deleted. */
-export const PRUNE_START = { teamId: '', workflowId: '', removedIn: 0, seq: 0 };
-type PrunePlace = typeof PRUNE_START;
+/** The last row that pruning has deleted. */
+interface PrunePlace {
+  removedIn: number;
+  seq: number;
+}
 
 /**
  * Takes one step of deleting the versions that `Retention` does not keep: increases `oldest_version`, then deletes rows
- * that no readable version contains, at most `limit` rows and about 1 MiB. Call until `done`.
+ * that no readable version contains, at most `limit` rows and about 1 MiB. Call with `after: next` until `done`.
  *
- * Without the cursor, each step would read all deleted rows again, because they stay in the index while an old
+ * Without the place, each step would read all deleted rows again, because they stay in the index while an old
  * transaction is open.
  */
 export async function prune(
   tx: Tx,
-  input: Retention & { teamId: string; workflowId: string; limit: number; after: PrunePlace },
-): Promise<{ done: boolean; next: PrunePlace }> {
+  input: Retention & WorkflowRef & { limit: number; after?: PrunePlace | undefined },
+): Promise<{ done: boolean; next?: PrunePlace }> {
   const { teamId, workflowId, limit } = input;
   const [workflow] = await Promise.all([lockWorkflow(tx, teamId, workflowId), inOrder(tx.db)]);
-  if (workflow === undefined) return { done: true, next: PRUNE_START };
+  if (workflow === undefined) return { done: true };
   const oldest = await moveOldest(tx, workflow, input);
   if (workflow.prunedVersion < oldest.version) {
-    const isSame = input.after.teamId === teamId && input.after.workflowId === workflowId;
-    const after = isSame
-      ? input.after
-      : { teamId, workflowId, removedIn: workflow.prunedVersion + 1, seq: -1 };
-    const records = await deleteRecords(tx, { after, oldest: oldest.version, limit });
+    const { after = { removedIn: workflow.prunedVersion + 1, seq: -1 } } = input;
+    const records = await deleteRecords(tx, workflow, { after, oldest: oldest.version, limit });
     const done = records.done && (await deleteVersions(tx, workflow, oldest.version, limit));
     if (!done) return { done: false, next: records.next };
     await tx.db.run`
       update workflow set pruned_version = ${oldest.version} where team_id = ${teamId} and id = ${workflowId}`;
   }
-  return { done: oldest.done, next: PRUNE_START };
+  return { done: oldest.done };
 }
 
 /** Increases `oldest_version` by at most `limit`. `done` is false if there may be more versions to delete. */
@@ -222,16 +223,17 @@ const DELETE_CLOSED = both(
  */
 async function deleteRecords(
   tx: Tx,
+  workflow: WorkflowRow,
   { after, oldest, limit }: { after: PrunePlace; oldest: number; limit: number },
 ): Promise<{ done: boolean; next: PrunePlace }> {
-  const at = [after.teamId, after.workflowId] as const;
+  const at = [workflow.teamId, workflow.id] as const;
   const room = { rows: limit, bytes: MAX_BATCH_BYTES };
   let next = after;
   await inParts<{ seq: number; removedIn: number; bytes: number }>(tx.db, room, {
     first: (rows) => tx.db.all(CLOSED, ...at, oldest, rows, next.removedIn, next.seq),
     upTo: async ({ removedIn, seq }) => {
       await tx.db.run(DELETE_CLOSED, ...at, next.removedIn, next.seq, removedIn, seq);
-      next = { ...next, removedIn, seq };
+      next = { removedIn, seq };
     },
   });
   return { done: !isFull(room), next };

@@ -16,7 +16,6 @@ import type { Tx, View } from '../transaction.ts';
 import { touchLane } from './agenda.ts';
 import { appendEvent, appendTestEvent } from './events.ts';
 import { type IdempotencyKey, once } from './idempotency.ts';
-import { WAITING_LANES } from './lanes.ts';
 import { requireRoom } from './quotas.ts';
 
 /** Columns for `toWebhook`. */
@@ -230,23 +229,20 @@ export async function cancelWaiting(tx: Tx, webhooks: readonly InTeam[]): Promis
 /** Maximum number of webhooks per call. */
 const MAX_REMOVED = 20;
 
-const REMOVED_LANES = both(
-  (pick) => `
-  ${pick(WAITING_LANES)}
-  select webhook.team_id as "teamId", webhook.id
-  from waiting_lane
-  join webhook on webhook.team_id = waiting_lane.team_id and webhook.id = waiting_lane.webhook_id
-  where webhook.state = 'deleted' order by webhook.team_id, webhook.id limit $1`,
-);
-
 /**
- * Cancels deliveries that are waiting for removed webhooks, a limited number per call, including deliveries written
- * while their webhook was being removed. Returns whether more deliveries may be waiting.
+ * Cancels deliveries of a team that are waiting for removed webhooks, a limited number per call, including deliveries
+ * written while their webhook was being removed. Call until `done`.
  */
-export async function cancelRemoved(tx: Tx): Promise<{ more: boolean }> {
-  const removed = await tx.db.all<InTeam>(REMOVED_LANES, MAX_REMOVED);
+export async function cancelRemoved(tx: Tx, { teamId }: { teamId: string }): Promise<{ done: boolean }> {
+  const removed = await tx.db.all<InTeam>`
+    select team_id as "teamId", id from webhook /* use webhook_removed */
+    where team_id = ${teamId} and state = 'deleted'
+      and (select true from delivery d /* use delivery_order */
+           where d.team_id = ${teamId} and d.webhook_id = webhook.id and d.state = 'waiting' and d.event_sequence > 0
+           order by d.class, d.event_sequence, d.id limit 1)
+    order by deleted_at, id limit ${MAX_REMOVED}`;
   await cancelWaiting(tx, removed);
-  return { more: removed.length > 0 };
+  return { done: removed.length === 0 };
 }
 
 /**
@@ -261,48 +257,55 @@ export function sealed(
     select secret, headers from webhook where team_id = ${teamId} and id = ${id} and state <> 'deleted'`;
 }
 
-/**
- * The cursor at which pruning starts. A cursor names a removed webhook. Webhooks are visited in the order in which they
- * were removed.
- */
-export const PRUNE_START = { deletedAt: -1, teamId: '', id: '' };
-type PrunePlace = typeof PRUNE_START;
+/** A removed webhook. Webhooks are visited in the order in which they were removed. */
+interface PrunePlace {
+  deletedAt: number;
+  id: string;
+}
 
 /**
- * Deletes the rows (and secrets) of webhooks that were removed more than `olderMs` ago and have no deliveries left.
- * Visits up to `limit` webhooks per call; call until `done`. `next` is null at the end of a round.
+ * Deletes the rows (and secrets) of a team's webhooks that were removed more than `olderMs` ago and have no deliveries
+ * left. Visits up to `limit` webhooks per call; call with `after: next` until `done`. `at` is when the next one may be
+ * deleted.
  */
 export async function prune(
   tx: Tx,
-  { olderMs, limit, after }: { olderMs: number; limit: number; after: PrunePlace },
-): Promise<{ pruned: number; next: PrunePlace | null }> {
-  const { deletedAt, teamId, id } = after;
+  {
+    teamId,
+    olderMs,
+    limit,
+    after = { deletedAt: -1, id: '' },
+  }: { teamId: string; olderMs: number; limit: number; after?: PrunePlace | undefined },
+): Promise<{ done: boolean; next?: PrunePlace; pruned: number; at: number | null }> {
   const removed = await tx.db.all<PrunePlace>`
-    select deleted_at as "deletedAt", team_id as "teamId", id from webhook /* use webhook_removed */
-    where state = 'deleted' and deleted_at < ${tx.now - olderMs}
-      and (deleted_at, team_id, id) > (${deletedAt}, ${teamId}, ${id})
-    order by deleted_at, team_id, id limit ${limit}`;
+    select deleted_at as "deletedAt", id from webhook /* use webhook_removed */
+    where team_id = ${teamId} and state = 'deleted' and (deleted_at, id) > (${after.deletedAt}, ${after.id})
+    order by deleted_at, id limit ${limit}`;
+  const old = removed.filter(({ deletedAt }) => deletedAt < tx.now - olderMs);
   // The subquery repeats the values instead of referring to the outer row. Otherwise PostgreSQL would join the tables,
   // and read all rows of the webhook.
   const gone = await Promise.all(
-    removed.map(
-      (one) => tx.db.run`
-        delete from webhook where team_id = ${one.teamId} and id = ${one.id} and state = 'deleted'
+    old.map(
+      ({ id }) => tx.db.run`
+        delete from webhook where team_id = ${teamId} and id = ${id} and state = 'deleted'
           and not exists (select 1 from delivery /* use delivery_history */
-                          where delivery.team_id = ${one.teamId} and delivery.webhook_id = ${one.id})`,
+                          where delivery.team_id = ${teamId} and delivery.webhook_id = ${id})`,
     ),
   );
-  const pruned = removed.filter((_, at) => gone[at] === 1);
+  const pruned = old.filter((_, at) => gone[at] === 1);
   // Only PostgreSQL has leases.
   const pruneLane = tx.db.pick({
     sqlite: async () => 0,
-    postgres: (one: PrunePlace) =>
-      tx.db.run`delete from lane where team_id = ${one.teamId} and webhook_id = ${one.id}`,
+    postgres: ({ id }: PrunePlace) =>
+      tx.db.run`delete from lane where team_id = ${teamId} and webhook_id = ${id}`,
   });
   await Promise.all(pruned.map(pruneLane));
+  const young = removed[old.length];
+  const next = old.at(-1);
   return {
+    ...(old.length < limit || next === undefined ? { done: true } : { done: false, next }),
     pruned: pruned.length,
-    next: removed.length < limit ? null : (removed.at(-1) as PrunePlace),
+    at: young === undefined ? null : young.deletedAt + olderMs + 1,
   };
 }
 

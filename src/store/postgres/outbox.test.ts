@@ -4,7 +4,7 @@ import { after, beforeEach, test } from 'node:test';
 import { EMPTY_TABLES, makeDatabase } from '../../../test/support/postgres.ts';
 import { silentLogger } from '../../observe/log.ts';
 import { FAILED, load, OK, settlement, subscribe } from '../conformance/sending.ts';
-import { allEvents, makeWorkflow, PUBLIC_URL } from '../conformance/setup.ts';
+import { allEvents, allSteps, makeWorkflow, PUBLIC_URL } from '../conformance/setup.ts';
 import { openStore } from '../open.ts';
 import type { Store } from '../store.ts';
 import { openPool } from './connections.ts';
@@ -105,7 +105,7 @@ test('an event that is being replayed is not pruned, and a pruned event is not r
   await store.deliveries.settle({ settlements: due.map((one) => settlement(one, 1, { state: 'dead' })) });
   nowMs += 2 * DAY;
   const prune = async () => {
-    while (!(await other.deliveries.prune({ attemptsMs: DAY, eventsMs: DAY, limit: 9 })).done);
+    await allSteps(other.deliveries.prune, { teamId, attemptsMs: DAY, eventsMs: DAY, limit: 9 });
     return (await allEvents(store, teamId)).map(({ sequence }) => sequence - (old.sequence - 1));
   };
   // `replay` holds this lock until its commit.
@@ -139,7 +139,7 @@ test('cancels a delivery that was added while its webhook was being deleted', as
   await db.run(`update delivery set state = 'waiting', next_at = $1`, nowMs);
   const get = async () => (await store.deliveries.get({ teamId, id: due[0]?.id ?? '' }))?.state;
   assert.equal(await get(), 'waiting');
-  while (!(await store.deliveries.expire({ olderMs: DAY, limit: 9 })).done);
+  await allSteps(store.deliveries.expire, { teamId, olderMs: DAY, limit: 9 });
   const deadline = performance.now() + 10_000;
   while ((await get()) === 'waiting')
     assert.ok(performance.now() < deadline, 'the delivery was never canceled');

@@ -116,7 +116,7 @@ async function change(
 
     const target = { kind: 'backup' as const, id: basename(file) };
     await add(
-      { db: new SqliteSql(db), now },
+      { db: new SqliteSql(db), now, dues: new Map() },
       { author, change: { teamId: OF_INSTANCE, action: 'backups.restore', target, summary: '' } },
     );
   } finally {

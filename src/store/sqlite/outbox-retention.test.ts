@@ -3,7 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openEmptyDatabase } from '../../../test/support/store/empty-database.ts';
-import { PRUNE_START, prune } from '../operations/outbox-retention.ts';
+import { allSteps } from '../conformance/setup.ts';
+import { prune } from '../operations/outbox-retention.ts';
 import type { Statement, Value } from '../sql.ts';
 import type { Tx } from '../transaction.ts';
 import { SqliteSql } from './sql.ts';
@@ -25,8 +26,12 @@ test('searches waiting deliveries only of the events that a step may delete', as
     }
   }
   const tx = { db: new Watched(db), now: 9 } as unknown as Tx;
-  let after: typeof PRUNE_START | null = PRUNE_START;
-  while (after !== null) ({ next: after } = await prune(tx, { attemptsMs: 1, eventsMs: 1, limit: 4, after }));
+  await allSteps((input: Parameters<typeof prune>[1]) => prune(tx, input), {
+    teamId: 't',
+    attemptsMs: 1,
+    eventsMs: 1,
+    limit: 4,
+  });
   assert.deepEqual(searched, [[1, 2], [2, 3], [3]]);
   assert.deepEqual(db.all('select sequence from event'), [{ sequence: 4 }]);
 });

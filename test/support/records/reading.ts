@@ -4,6 +4,7 @@ import { readdir, readlink, writeFile } from 'node:fs/promises';
 import { Agent, type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http';
 import { join } from 'node:path';
 import { after } from 'node:test';
+import { allSteps } from '../../../src/store/conformance/setup.ts';
 import { startService, type TestService } from '../service.ts';
 import { until } from '../until.ts';
 
@@ -66,7 +67,7 @@ export async function startReading() {
     const place = { teamId: at.team.id, workflowId };
     // Negative, because the clock of PostgreSQL may have been set back since the records were published.
     const retention = { keepVersions: 1, keepMs: 0, graceMs: -60_000, limit: 500 };
-    while (!(await at.store.records.prune({ ...place, ...retention })).done);
+    await allSteps(at.store.records.prune, { ...place, ...retention });
   }
 
   function open(

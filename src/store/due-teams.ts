@@ -1,0 +1,37 @@
+/** Chores that visit one team after another: those that the agenda says are due. */
+
+import type { Logger } from '../observe/log.ts';
+import type { Store } from './store.ts';
+import type { AgendaItem } from './transaction.ts';
+
+const TEAMS_AT_ONCE = 100;
+
+/**
+ * Visits every team whose item is due, once. If the visit of a team fails, this is logged, and the other teams are
+ * visited nevertheless.
+ *
+ * @param input.failed the log message that reports a failure
+ */
+export async function forDueTeams(
+  input: {
+    store: Pick<Store, 'agenda' | 'now'>;
+    log: Logger;
+    item: AgendaItem;
+    failed: string;
+    signal: AbortSignal;
+  },
+  visit: (teamId: string) => Promise<unknown>,
+): Promise<void> {
+  const { store, log, item, failed, signal } = input;
+  const seen = new Set<string>();
+  for (;;) {
+    const due = await store.agenda.due({ item, until: store.now(), limit: TEAMS_AT_ONCE });
+    const teams = due.map(({ teamId }) => teamId).filter((teamId) => !seen.has(teamId));
+    if (teams.length === 0) return;
+    for (const teamId of teams) {
+      if (signal.aborted) return;
+      seen.add(teamId);
+      await visit(teamId).catch((err) => log.error({ err, teamId }, failed));
+    }
+  }
+}
