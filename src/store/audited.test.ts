@@ -18,7 +18,7 @@ const SILENT: Readonly<Record<string, readonly string[]>> = {
     'records.prune',
     'webhooks.prune',
     'deliveries.settle',
-    'deliveries.stepReplays',
+    'deliveries.stepReplay',
     'deliveries.expire',
     'deliveries.prune',
     'deliveries.cancelRemoved',
@@ -26,6 +26,7 @@ const SILENT: Readonly<Record<string, readonly string[]>> = {
     'audit.prune',
     'usage.count',
     'usage.prune',
+    'agenda.visited',
   ],
   'a run calls it, and the job shows the result': [
     'jobs.claim',
