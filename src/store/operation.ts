@@ -84,8 +84,8 @@ export const writes = ofKind<Tx>('write');
 export const batches = ofKind<Tx>('batched');
 export const leases = ofKind<Tx>('lease');
 
-// biome-ignore lint/suspicious/noExplicitAny: any context
 type Called<Of> =
+  // biome-ignore lint/suspicious/noExplicitAny: any context
   Of extends Operation<any, infer Input, infer Result>
     ? unknown extends Input
       ? () => Promise<Result>
