@@ -31,6 +31,7 @@ import type { LaneName, Touched } from '../store/transaction.ts';
 import { Lane } from './lane.ts';
 import { type AttemptDelivery, createAttemptDelivery } from './lane-attempt.ts';
 import { LaneLeases } from './lane-leases.ts';
+import { LaneRests } from './lane-rests.ts';
 import { Slots } from './lane-slots.ts';
 import { SettlementWriter } from './settlement-writer.ts';
 
@@ -51,8 +52,6 @@ const CONCURRENT_LOADS = 8;
  * cheaper.
  */
 const MAX_NAMED = 1_000;
-/** Maximum delay of `setTimeout`. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
 /** How long requests in flight may continue after `stop`. Then they are aborted, and their deliveries stay due. */
 const STOP_GRACE_MS = 2_000;
 /**
@@ -94,10 +93,7 @@ export class DeliveryEngine {
   /**
    * Lanes that rest until a known time, because of a probe, `Retry-After`, a rate limit, or the next ordered delivery.
    */
-  readonly #resting = new Map<Lane, number>();
-  #timer: NodeJS.Timeout | undefined;
-  /** In epoch milliseconds. */
-  #timerAt = Number.POSITIVE_INFINITY;
+  readonly #rests: LaneRests;
   #queuedCharacters = 0;
   #stopping = false;
   /** Number of attempts that `stop` aborted. */
@@ -152,6 +148,13 @@ export class DeliveryEngine {
       onSettled: (settlement) => this.#afterSettle(settlement),
       onGivenUp: (settlement) => this.#afterGivingUp(settlement),
     });
+    this.#rests = new LaneRests({
+      now,
+      onOver: () => {
+        this.#resumeRested();
+        this.#pump();
+      },
+    });
     this.#poller = new Poller({
       everyMs: LOOK_EVERY_MS,
       random: this.#random,
@@ -176,7 +179,7 @@ export class DeliveryEngine {
     if (this.#stopping) this.#cutOff = new AbortController();
     this.#stopping = false;
     this.#unwatch ??= this.#store.watch((touched) => this.#noteTouched(touched));
-    this.#armTimer();
+    this.#rests.start();
     this.#leases.start();
     this.#poller.start();
   }
@@ -202,7 +205,7 @@ export class DeliveryEngine {
     this.#stopping = true;
     this.#unwatch?.();
     this.#unwatch = undefined;
-    this.#disarmTimer();
+    this.#rests.stop();
     await this.#poller.stop();
     await this.#followingHints;
     this.#named.clear();
@@ -354,10 +357,7 @@ export class DeliveryEngine {
 
   /** Resumes lanes whose rest is over. */
   #resumeRested(): void {
-    const nowMs = this.#store.now();
-    for (const [lane, at] of this.#resting) {
-      if (at > nowMs) continue;
-      this.#resting.delete(lane);
+    for (const lane of this.#rests.over()) {
       if (lane.queued === 0) this.#track(this.#load(lane));
       else this.#consider(lane);
     }
@@ -374,36 +374,8 @@ export class DeliveryEngine {
       (lane.awaitsResponse ? this.#readyAgain : this.#ready).add(lane);
     } else {
       this.#unready(lane);
-      if (at > nowMs && at < Number.POSITIVE_INFINITY) {
-        this.#resting.set(lane, at);
-        if (at < this.#timerAt) this.#setTimer(at);
-      }
+      if (at > nowMs && at < Number.POSITIVE_INFINITY) this.#rests.rest(lane, at);
     }
-  }
-
-  #armTimer(): void {
-    this.#disarmTimer();
-    let first = Number.POSITIVE_INFINITY;
-    for (const at of this.#resting.values()) first = Math.min(first, at);
-    if (first < Number.POSITIVE_INFINITY) this.#setTimer(first);
-  }
-
-  #disarmTimer(): void {
-    clearTimeout(this.#timer);
-    this.#timerAt = Number.POSITIVE_INFINITY;
-  }
-
-  /** Does nothing while the engine is stopped. */
-  #setTimer(at: number): void {
-    if (this.#unwatch === undefined) return;
-    clearTimeout(this.#timer);
-    this.#timerAt = at;
-    const ms = Math.min(MAX_TIMER_MS, Math.max(1, at - this.#store.now()));
-    this.#timer = setTimeout(() => {
-      this.#resumeRested();
-      this.#pump();
-      this.#armTimer();
-    }, ms).unref();
   }
 
   #unready(lane: Lane): void {
@@ -512,7 +484,7 @@ export class DeliveryEngine {
       if (lane === served || !lane.isEmpty) continue;
       this.#lanes.delete(id);
       this.#unready(lane);
-      this.#resting.delete(lane);
+      this.#rests.forget(lane);
       return;
     }
   }
