@@ -66,6 +66,20 @@ const SUITES: Readonly<Record<string, Suite>> = {
     concurrency: 3,
     environment: { FLOWHOOK_TEST_STORE: 'postgres' },
   },
+  /** On a distributed database, one cluster for each file. */
+  citus: {
+    files: [
+      'src/store/postgres/citus.test.ts',
+      'test/api/life-of-a-job.test.ts',
+      'test/cli/database-distribute.test.ts',
+      'test/contract/contract.test.ts',
+      'test/faults/webhook-crash.test.ts',
+      'test/nodes/chaos.test.ts',
+      'test/nodes/shards.test.ts',
+    ],
+    concurrency: 1,
+    environment: { FLOWHOOK_TEST_STORE: 'citus' },
+  },
   /** The package and the README. One file at a time, because the README uses fixed ports. */
   package: { files: ['test/package/*.test.ts'], concurrency: 1 },
   long: {
@@ -83,6 +97,13 @@ const suite = SUITES[name];
 if (suite === undefined) {
   console.error(`There is no suite ${name}, only ${Object.keys(SUITES).join(', ')}`);
   process.exit(2);
+}
+if (name === 'citus') {
+  const { WITHOUT_CITUS } = await import('./support/citus.ts');
+  if (WITHOUT_CITUS !== false) {
+    console.log(`Tests on Citus are skipped: ${WITHOUT_CITUS}`);
+    process.exit(0);
+  }
 }
 const failed = process.env.TEST_FAILED;
 const { status } = spawnSync(

@@ -11,7 +11,15 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { silentLogger } from '../../src/observe/log.ts';
 import { openStore } from '../../src/store/open.ts';
-import { call, KEY, lived, queueAgainAndAgain, subscribe } from '../support/faults/crash.ts';
+import {
+  CRASHING_SERVER,
+  call,
+  crashingEnvironment,
+  lived,
+  maxLifeMs,
+  queueAgainAndAgain,
+  subscribe,
+} from '../support/faults/crash.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
 import { onPostgres, testDatabase } from '../support/test-database.ts';
@@ -19,16 +27,7 @@ import { onPostgres, testDatabase } from '../support/test-database.ts';
 const ROUNDS = Number(process.env.CRASH_ROUNDS ?? (onPostgres() ? 4 : 6));
 const WORKFLOWS = ['a', 'b', 'c'];
 const RECORDS = 300;
-/** Maximum time from when the server listens until it crashes. */
-const MAX_LIFE_MS = onPostgres() ? 2_000 : 500;
-/**
- * Work of a killed server on PostgreSQL waits until its leases expire, because other nodes may be alive. So leases
- * are shorter here than 30 s, and servers live longer than that.
- */
-const SERVER = onPostgres()
-  ? { program: join(import.meta.dirname, '../support/faults', 'short-lease-server.ts') }
-  : {};
-const LEASE_MS = 900;
+const MAX_LIFE_MS = maxLifeMs(500);
 
 /** Every record contains the number of its run, so that a mixture of two runs is noticed. */
 const SOURCE = `
@@ -44,16 +43,7 @@ test(`kill -9 at ${ROUNDS} random moments loses nothing and exposes nothing inco
   const directory = await mkdtemp(join(tmpdir(), 'flowhook-crash-'));
   const receiver = await startReceiver();
   const database = await testDatabase(directory);
-  const environment = {
-    ...database.settings,
-    LEASE_MS: String(LEASE_MS),
-    FLOWHOOK_DATA: join(directory, 'data'),
-    FLOWHOOK_WORKFLOWS: join(directory, 'workflows'),
-    FLOWHOOK_BOOTSTRAP_KEY: KEY,
-    FLOWHOOK_ALLOW_NETWORKS: 'loopback',
-    // All accepted jobs are checked, and a fast machine runs more than are stored by default.
-    FLOWHOOK_KEEP_JOBS: '100000',
-  };
+  const environment = crashingEnvironment(directory, database);
   await mkdir(join(directory, 'workflows', 'default'), { recursive: true });
   await writeFile(join(directory, 'workflows', 'default', 'source.mjs'), SOURCE);
   for (const id of WORKFLOWS) {
@@ -65,7 +55,7 @@ test(`kill -9 at ${ROUNDS} random moments loses nothing and exposes nothing inco
 
   const accepted = new Set<string>();
   const reads = { whole: 0 };
-  let server = await startServerProcess(environment, SERVER);
+  let server = await startServerProcess(environment, CRASHING_SERVER);
   for (const id of WORKFLOWS) await subscribe(server, id, receiver.url);
   for (let round = 0; round < ROUNDS; round++) {
     const load = new AbortController();
@@ -75,7 +65,7 @@ test(`kill -9 at ${ROUNDS} random moments loses nothing and exposes nothing inco
     await server.kill();
     load.abort();
     await Promise.all(working);
-    server = await startServerProcess(environment, SERVER);
+    server = await startServerProcess(environment, CRASHING_SERVER);
   }
 
   const ended = () =>

@@ -13,13 +13,21 @@ import { MAX_LIMIT } from '../../src/model/lane.ts';
 import { silentLogger } from '../../src/observe/log.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { Store } from '../../src/store/store.ts';
-import { KEY, lived, queueAgainAndAgain, subscribe } from '../support/faults/crash.ts';
+import {
+  CRASHING_SERVER,
+  crashingEnvironment,
+  lived,
+  maxLifeMs,
+  queueAgainAndAgain,
+  subscribe,
+} from '../support/faults/crash.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { startServerProcess } from '../support/server-process.ts';
+import { testDatabase } from '../support/test-database.ts';
 
 const ROUNDS = Number(process.env.WEBHOOK_CRASH_ROUNDS ?? 6);
 const WORKFLOWS = ['a', 'b', 'c', 'd'];
-const MAX_LIFE_MS = 400;
+const MAX_LIFE_MS = maxLifeMs(400);
 /** Delays responses, so that requests are in flight at any moment. */
 const MAX_ANSWER_MS = 20;
 
@@ -27,14 +35,8 @@ test(`kill -9 at ${ROUNDS} random moments loses no delivery, and repeats only un
   timeout: 600_000,
 }, async () => {
   const directory = await mkdtemp(join(tmpdir(), 'flowhook-webhook-crash-'));
-  const environment = {
-    FLOWHOOK_DATA: join(directory, 'data'),
-    FLOWHOOK_WORKFLOWS: join(directory, 'workflows'),
-    FLOWHOOK_BOOTSTRAP_KEY: KEY,
-    FLOWHOOK_ALLOW_NETWORKS: 'loopback',
-    // All accepted jobs are checked, and a fast machine runs more than are stored by default.
-    FLOWHOOK_KEEP_JOBS: '100000',
-  };
+  const database = await testDatabase(directory);
+  const environment = crashingEnvironment(directory, database);
   const files = join(directory, 'workflows', 'default');
   await mkdir(files, { recursive: true });
   for (const id of WORKFLOWS) {
@@ -48,7 +50,7 @@ test(`kill -9 at ${ROUNDS} random moments loses no delivery, and repeats only un
   const accepted = new Set<string>();
   let mostUnsettled = 0;
 
-  let server = await startServerProcess(environment);
+  let server = await startServerProcess(environment, CRASHING_SERVER);
   for (const [index, id] of WORKFLOWS.entries()) await subscribe(server, id, urlOf(receivers[index]));
   for (let round = 0; round < ROUNDS; round++) {
     const load = new AbortController();
@@ -57,7 +59,7 @@ test(`kill -9 at ${ROUNDS} random moments loses no delivery, and repeats only un
     await server.kill();
     load.abort();
     await Promise.all(working);
-    await withStore(directory, async (store, teamId) => {
+    await withStore(database.url, async (store, teamId) => {
       for (const [index, receiver] of receivers.entries()) {
         const waiting = await waitingFor(store, teamId, receiver);
         const times = waited[index] as Map<string, number>;
@@ -66,11 +68,11 @@ test(`kill -9 at ${ROUNDS} random moments loses no delivery, and repeats only un
         mostUnsettled = Math.max(mostUnsettled, waiting.filter((id) => arrived.has(id)).length);
       }
     });
-    server = await startServerProcess(environment);
+    server = await startServerProcess(environment, CRASHING_SERVER);
   }
 
   // Every committed event that has a delivery, read from the database, must arrive.
-  const due = await withStore(directory, async (store, teamId) => {
+  const due = await withStore(database.url, async (store, teamId) => {
     const events = await store.events.list({ teamId, afterSequence: 0, limit: 100_000 });
     return receivers.map((_, index) => events.filter(({ workflowId }) => workflowId === WORKFLOWS[index]));
   });
@@ -109,6 +111,7 @@ test(`kill -9 at ${ROUNDS} random moments loses no delivery, and repeats only un
   assert.ok(accepted.size >= ROUNDS / 2, 'the load was real');
   // In flight, and as many again whose responses arrived while a batch was being written.
   assert.ok(mostUnsettled <= 4 * MAX_LIMIT, `${mostUnsettled} arrived but were not settled`);
+  await database.drop();
   await rm(directory, { recursive: true, force: true });
 });
 
@@ -117,11 +120,8 @@ function urlOf(receiver: Receiver | undefined): string {
   return receiver.url;
 }
 
-async function withStore<T>(
-  directory: string,
-  act: (store: Store, teamId: string) => Promise<T>,
-): Promise<T> {
-  const store = await openStore(`sqlite:${join(directory, 'data', 'flowhook.db')}`, {
+async function withStore<T>(url: string, act: (store: Store, teamId: string) => Promise<T>): Promise<T> {
+  const store = await openStore(url, {
     own: false,
     publicUrl: () => '',
     log: silentLogger,

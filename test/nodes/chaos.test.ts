@@ -17,9 +17,10 @@ import { silentLogger } from '../../src/observe/log.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { StoredEvent } from '../../src/store/operations/events.ts';
 import type { Store } from '../../src/store/store.ts';
+import { startCitus } from '../support/citus.ts';
 import { call, elapsed, KEY, subscribe } from '../support/faults/crash.ts';
 import { startTcpProxy, type TcpProxy } from '../support/net/tcp-proxy.ts';
-import { administer, startCluster } from '../support/postgres.ts';
+import { administer, type Cluster, startCluster } from '../support/postgres.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
 
@@ -48,8 +49,11 @@ const STUCK_ONCE = `source:
 `;
 
 // Committed data must survive a crash of PostgreSQL, but not of the machine.
-const cluster = await startCluster({ synchronous_commit: 'on' });
-after(() => cluster.stop());
+const SETTINGS = { synchronous_commit: 'on' };
+/** With `FLOWHOOK_TEST_STORE=citus`: a cluster whose workers crash as well. */
+const citus = process.env.FLOWHOOK_TEST_STORE === 'citus' ? await startCitus(SETTINGS) : undefined;
+const cluster = citus?.coordinator ?? (await startCluster(SETTINGS));
+after(() => (citus ?? cluster).stop());
 
 const LINUX = {
   timeout: 3_600_000,
@@ -136,8 +140,8 @@ async function setUp(
   t: TestContext,
   input: { database: string; files: Record<string, string>; nodes: number },
 ): Promise<{ url: string; nodes: Node[] }> {
-  const { database } = input;
-  await administer(cluster.url, `create database ${database}`);
+  const database = (await citus?.makeDistributed())?.name ?? input.database;
+  if (citus === undefined) await administer(cluster.url, `create database ${database}`);
   const url = new URL(cluster.url);
   url.pathname = `/${database}`;
   const directory = await mkdtemp(join(tmpdir(), 'flowhook-nodes-'));
@@ -236,6 +240,7 @@ async function disturb(
          where application_name = 'flowhook' and random() < 0.5`,
       ),
     'a crash of PostgreSQL': () => cluster.crash(),
+    ...(citus === undefined ? {} : { 'a crash of a worker': () => (citus.workers[0] as Cluster).crash() }),
   };
   const done: Record<string, number> = {};
   for (let round = 0; round < ROUNDS_OF_TROUBLE && (round === 0 || !loaded.aborted); round += 1) {

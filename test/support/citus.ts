@@ -15,12 +15,14 @@ const PROGRAMS_VARIABLE = 'FLOWHOOK_TEST_CITUS';
 const INSTALLED = '/usr/lib/postgresql';
 const PROGRAMS = findPrograms();
 
+/** The reason why no cluster can be started here; false if it can. */
+export const WITHOUT_CITUS: string | false =
+  PROGRAMS === undefined &&
+  `no installed PostgreSQL has the extension Citus: name its directory of programs with ${PROGRAMS_VARIABLE}`;
+
 /** The reason why tests on Citus are skipped, for `skip`; false if they run. */
 export const NO_CITUS: string | false =
-  process.env.FLOWHOOK_TEST_STORE !== 'citus'
-    ? 'it runs with FLOWHOOK_TEST_STORE=citus'
-    : PROGRAMS === undefined &&
-      `no installed PostgreSQL has the extension Citus: name its directory of programs with ${PROGRAMS_VARIABLE}`;
+  process.env.FLOWHOOK_TEST_STORE === 'citus' ? WITHOUT_CITUS : 'it runs with FLOWHOOK_TEST_STORE=citus';
 
 /** A database on the nodes of a cluster, and its URL on the coordinator. */
 export interface CitusDatabase {
@@ -38,6 +40,8 @@ export interface CitusCluster {
   workers: readonly Cluster[];
   /** Makes a database whose nodes know each other. It has no tables; `template` is a database to copy instead. */
   makeDatabase(template?: string): Promise<CitusDatabase>;
+  /** Makes a database with all tables, distributed. */
+  makeDistributed(): Promise<CitusDatabase>;
   stop(): Promise<void>;
 }
 
@@ -48,6 +52,7 @@ const SETTINGS = {
   max_prepared_transactions: '200',
   wal_level: 'logical',
   log_min_messages: 'error',
+  log_line_prefix: '%m [%p] %v ',
   ssl: 'off',
 };
 const WORKERS = 2;
@@ -55,7 +60,7 @@ const TEMPLATE = 'flowhook_citus';
 
 /** Starts a cluster of its own. @param settings of each of its servers */
 export async function startCitus(settings: Record<string, string> = {}): Promise<CitusCluster> {
-  if (PROGRAMS === undefined) throw new Error(String(NO_CITUS));
+  if (PROGRAMS === undefined) throw new Error(String(WITHOUT_CITUS));
   const nodes = await Promise.all(
     Array.from({ length: 1 + WORKERS }, () => startCluster({ ...SETTINGS, ...settings }, PROGRAMS)),
   );
@@ -72,7 +77,8 @@ export async function startCitus(settings: Record<string, string> = {}): Promise
     [`select citus_set_coordinator_host('${coordinator.place}', 5432)`, ...others].join('; '),
   );
   let made = 0;
-  return {
+  let distributed: Promise<CitusDatabase> | undefined;
+  const cluster: CitusCluster = {
     coordinator,
     workers,
     async makeDatabase(template = TEMPLATE) {
@@ -87,8 +93,14 @@ export async function startCitus(settings: Record<string, string> = {}): Promise
         drop: () => onEach((url) => administer(url, `drop database if exists ${name} with (force)`)),
       };
     },
+    async makeDistributed() {
+      // The tables are distributed once and copied then, which takes a sixth of the time.
+      distributed ??= cluster.makeDatabase().then(distribute);
+      return cluster.makeDatabase((await distributed).name);
+    },
     stop: () => Promise.all(nodes.map((node) => node.stop())).then(() => undefined),
   };
+  return cluster;
 }
 
 /** A database with the same tables, and the same knowledge of the other nodes. Citus keeps a connection to each. */
@@ -109,21 +121,18 @@ export function testCitus(): Promise<CitusCluster> {
   return shared;
 }
 
-let distributed: Promise<CitusDatabase> | undefined;
-
 /** Makes a database of the cluster of this process, with all tables distributed. */
 export async function distributedDatabase(): Promise<CitusDatabase> {
-  const cluster = await testCitus();
-  // The tables are distributed once and copied then, which takes a sixth of the time.
-  distributed ??= cluster.makeDatabase().then(async (database) => {
-    const options = { publicUrl: () => '', log: silentLogger, listen: false };
-    await (await openStore(database.url, options)).close();
-    const distribution = await openDistribution(database.url, { log: silentLogger });
-    await distribution.move({ to: 'nodes', shards: SHARDS, onMoved: () => undefined });
-    await distribution.close();
-    return database;
-  });
-  return cluster.makeDatabase((await distributed).name);
+  return (await testCitus()).makeDistributed();
+}
+
+async function distribute(database: CitusDatabase): Promise<CitusDatabase> {
+  const options = { publicUrl: () => '', log: silentLogger, listen: false };
+  await (await openStore(database.url, options)).close();
+  const distribution = await openDistribution(database.url, { log: silentLogger });
+  await distribution.move({ to: 'nodes', shards: SHARDS, onMoved: () => undefined });
+  await distribution.close();
+  return database;
 }
 
 function at(url: string, database: string): string {

@@ -1,8 +1,38 @@
 /** For tests that kill the server: calls and load that may be aborted. */
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import type { ServerProcess } from '../server-process.ts';
+import { onPostgres, type TestDatabase } from '../test-database.ts';
 
 export const KEY = 'key-of-the-crash-test';
+
+/**
+ * Work of a killed server on PostgreSQL waits until its leases expire, because other nodes may be alive. So leases
+ * are shorter here than 30 s, and servers live longer than that (`maxLifeMs`).
+ */
+export const CRASHING_SERVER = onPostgres()
+  ? { program: join(import.meta.dirname, 'short-lease-server.ts') }
+  : {};
+const LEASE_MS = 900;
+
+/** Maximum time from when the server listens until it crashes. @param onSqlite in milliseconds */
+export function maxLifeMs(onSqlite: number): number {
+  return onPostgres() ? 2_000 : onSqlite;
+}
+
+/** The environment of a server with its data and workflows in the directory. */
+export function crashingEnvironment(directory: string, database: TestDatabase): Record<string, string> {
+  return {
+    ...database.settings,
+    LEASE_MS: String(LEASE_MS),
+    FLOWHOOK_DATA: join(directory, 'data'),
+    FLOWHOOK_WORKFLOWS: join(directory, 'workflows'),
+    FLOWHOOK_BOOTSTRAP_KEY: KEY,
+    FLOWHOOK_ALLOW_NETWORKS: 'loopback',
+    // All accepted jobs are checked, and a fast machine runs more than are stored by default.
+    FLOWHOOK_KEEP_JOBS: '100000',
+  };
+}
 
 export async function subscribe(
   server: ServerProcess,
