@@ -22,6 +22,7 @@ const SILENT: Readonly<Record<string, readonly string[]>> = {
     'deliveries.expire',
     'deliveries.prune',
     'deliveries.cancelRemoved',
+    'lanes.raise',
     'inspectors.prune',
     'audit.prune',
     'usage.count',

@@ -112,9 +112,11 @@ export interface OwnOperations {
      * Returns the lanes with due deliveries that this node holds, plus up to `limit` free lanes that it leases now.
      * Each lane stays leased for at least two thirds of `leaseMs`. A delivery that is dated further ahead than any
      * retry was created or retried before the clock was set back, and counts as due. The cost grows with the number of
-     * webhooks, not with the backlog.
+     * webhooks of teams that may have due deliveries, not with the backlog or with idle teams. If many teams may have
+     * due deliveries, only some of them are searched, and the others by the next calls. The teams that were searched are
+     * added to `asked`.
      */
-    lanes(input: LaneHolder & { limit: number }): Promise<DueLane[]>;
+    lanes(input: LaneHolder & { limit: number; asked?: Set<string> }): Promise<DueLane[]>;
     /**
      * Like `lanes`, but for one lane. Returns undefined if nothing is due, if the webhook is paused or removed, or if
      * another node holds the lane.

@@ -283,9 +283,10 @@ export class DeliveryEngine {
     const askedMs = this.#elapsed();
     this.#resumeRested();
     const waitingBefore = [...this.#lanes.values()].filter((lane) => lane.queued > 0);
+    const asked = new Set<string>();
     let due: DueLane[];
     try {
-      due = await this.#store.deliveries.lanes(this.#leases.holder);
+      due = await this.#store.deliveries.lanes({ ...this.#leases.holder, asked });
     } catch (error) {
       this.#log.warn({ err: error }, 'delivery.look_failed');
       return;
@@ -295,7 +296,7 @@ export class DeliveryEngine {
     // The table too shows a lane with queued deliveries as due, unless the webhook was unsubscribed or paused after
     // they were loaded.
     for (const lane of waitingBefore) {
-      if (!named.has(lane.due.webhookId)) this.#drop(lane);
+      if (asked.has(lane.due.teamId) && !named.has(lane.due.webhookId)) this.#drop(lane);
     }
     for (let from = 0; from < due.length && !this.#stopping; from += CONCURRENT_LOADS) {
       await Promise.all(

@@ -29,7 +29,7 @@ import { settlementRow } from '../../src/store/operations/settle.ts';
 import { version } from '../../src/store/operations/versions.ts';
 import { get as getWorkflow, list as listWorkflows } from '../../src/store/operations/workflows.ts';
 import { nextDueAt as nextJobDueAt } from '../../src/store/sqlite/claim.ts';
-import { dueLanes, lane, load as loadLane } from '../../src/store/sqlite/lanes.ts';
+import { dueLanes, dueTeams, lane, load as loadLane } from '../../src/store/sqlite/lanes.ts';
 import { Counter, type Work } from '../support/store/count-work.ts';
 import { HASH, makeModel } from '../support/store/counted-model.ts';
 import { multiply, type Past } from '../support/store/multiply.ts';
@@ -206,7 +206,11 @@ async function countAll(path: string, past: Past): Promise<Map<string, Work>> {
 
   const [name] = await note(
     'all lanes are searched',
-    counter.read(async (view) => dueLanes(view, await laneNames(view))),
+    counter.read(async (view) => {
+      const [due] = await dueTeams(view);
+      assert.deepEqual(due?.teamId, teamId);
+      return dueLanes(view, { teamId, webhookIds: await laneNames(view, { teamId }) });
+    }),
   );
   assert.ok(name !== undefined);
   await note(

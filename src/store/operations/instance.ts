@@ -3,12 +3,14 @@
  * work.
  */
 
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { earlier } from '../../std/earlier.ts';
 import { newestSchema } from '../migrations.ts';
 import { UNFINISHED } from '../rows.ts';
 import { both } from '../sql.ts';
 import type { Tx, View } from '../transaction.ts';
-import { FIRST_DUE_AT, laneNames, lanePages, NAMED } from './lanes.ts';
+import { dueTeams } from './agenda.ts';
+import { FIRST_DUE_AT, laneNames, lanePages } from './lanes.ts';
 
 /** Stores a value under a name unless the name already has a value. Returns the stored value. */
 export async function claim(tx: Tx, { name, value }: { name: string; value: string }): Promise<string> {
@@ -58,29 +60,23 @@ export interface DueStatus {
   /** When the delivery that has been due longest became due; epoch milliseconds, or null if no delivery is due. */
   oldestDueAt: number | null;
 }
-// The statement seeks once per lane, so that it reads only the index entries of waiting deliveries.
-const WAITING = both(
-  (pick) => `
-  select count(*)::integer as count from (select 1 from ${pick(NAMED)} ${pick({
-    sqlite: `
-    cross join delivery d indexed by delivery_history
-      on d.team_id = named.team_id and d.webhook_id = named.webhook_id and (d.state || '') = 'waiting'`,
-    postgres: `
-    cross join lateral (
-      select d.created_at from delivery d
-      where d.team_id = named.team_id and d.webhook_id = named.webhook_id and (d.state || '') = 'waiting'
-      order by d.created_at, d.id limit $2) one`,
-  })} limit $2) waiting`,
-);
-const OLDEST = both(
-  (pick) => `
+/** Maximum number of teams whose deliveries are counted, and of teams that are asked at the same time. */
+const MAX_TEAMS = 1_000;
+const CONCURRENT = 8;
+
+// The order lists all columns of `delivery_order`, so that the planner can use no other index.
+const WAITING = `
+  select count(*)::integer as count from (
+    select 1 from delivery d /* use delivery_order */
+    where d.team_id = $1 and d.state = 'waiting' and d.event_sequence > 0
+    order by d.team_id, d.webhook_id, d.class, d.event_sequence, d.id limit $2) waiting`;
+const OLDEST = `
   select min(created_at) as at from (
     select (
       select d.created_at from delivery d /* use delivery_history */
-      where d.team_id = named.team_id and d.webhook_id = named.webhook_id and (d.state || '') = 'waiting'
+      where d.team_id = $1 and d.webhook_id = named.webhook_id and (d.state || '') = 'waiting'
       order by d.created_at, d.id limit 1) as created_at
-    from ${pick(NAMED)}) waiting`,
-);
+    from unnest($2::text[]) as named (webhook_id)) waiting`;
 
 const SCHEMA = {
   sqlite: 'select user_version as found from pragma_user_version',
@@ -109,29 +105,46 @@ export async function work(view: View, { most }: { most: number }): Promise<Work
 }
 
 async function waiting(view: View, most: number): Promise<WorkStatus['deliveries']> {
-  let lanes = 0;
-  let count = 0;
+  let [lanes, count] = [0, 0];
   let oldestWaitingAt: number | null = null;
-  for await (const page of lanePages((after) => laneNames(view, after))) {
-    const named = JSON.stringify(page);
-    const [counted, oldest] = await Promise.all([
-      view.db.get<{ count: number }>(WAITING, named, most - count),
-      view.db.get<{ at: number | null }>(OLDEST, named),
-    ]);
-    count += counted?.count ?? 0;
-    oldestWaitingAt = earlier(oldestWaitingAt, oldest?.at ?? null);
-    lanes += page.length;
-    if (lanes >= most) break;
+  const isComplete = await ofTeams(view, Number.MAX_SAFE_INTEGER, async (teamId) => {
+    const counted = await view.db.get<{ count: number }>(WAITING, teamId, most);
+    count = Math.min(most, count + (counted?.count ?? 0));
+    for await (const page of lanePages((after) => laneNames(view, { teamId, after }))) {
+      const oldest = await view.db.get<{ at: number | null }>(OLDEST, teamId, page);
+      oldestWaitingAt = earlier(oldestWaitingAt, oldest?.at ?? null);
+      lanes += page.length;
+      if (lanes >= most) break;
+    }
+    return lanes < most;
+  });
+  return { waiting: count, oldestWaitingAt, complete: isComplete && count < most };
+}
+
+/**
+ * Visits the teams whose lanes may be due by `until`, those with an agenda longest in the past first. Stops when `visit`
+ * returns false, and after 1,000 teams. Returns whether all were visited.
+ */
+async function ofTeams(
+  view: View,
+  until: number,
+  visit: (teamId: string) => Promise<boolean>,
+): Promise<boolean> {
+  const teams = await dueTeams(view, { item: 'lanes', until, limit: MAX_TEAMS });
+  for (let from = 0; from < teams.length; from += CONCURRENT, await nextTurn()) {
+    const some = teams.slice(from, from + CONCURRENT);
+    const goOn = await Promise.all(some.map(({ teamId }) => visit(teamId)));
+    if (goOn.includes(false)) return false;
   }
-  return { waiting: count, oldestWaitingAt, complete: count < most };
+  return teams.length < MAX_TEAMS;
 }
 
 const DUE = both(
   (pick) => `
   with first_due as materialized (
     select webhook.failing_since is not null as failing, ${pick(FIRST_DUE_AT)} as at
-    from ${pick(NAMED)} cross join webhook
-    where webhook.team_id = named.team_id and webhook.id = named.webhook_id and webhook.state = 'active'
+    from unnest($3::text[]) as named (webhook_id) cross join webhook
+    where webhook.team_id = $1 and webhook.id = named.webhook_id and webhook.state = 'active'
   )
   select failing, count(*)::integer as webhooks, min(at) as "oldestDueAt" from first_due where at <= $2
   group by failing`,
@@ -143,14 +156,17 @@ const DUE = both(
  */
 export async function due(view: View): Promise<{ well: DueStatus; failing: DueStatus }> {
   const found = { well: { ...NOTHING_DUE }, failing: { ...NOTHING_DUE } };
-  for await (const page of lanePages((after) => laneNames(view, after))) {
-    const rows = await view.db.all<{ failing: boolean } & DueStatus>(DUE, JSON.stringify(page), view.now);
-    for (const { failing, webhooks, oldestDueAt } of rows) {
-      const sum = failing ? found.failing : found.well;
-      sum.webhooks += webhooks;
-      sum.oldestDueAt = earlier(sum.oldestDueAt, oldestDueAt);
+  await ofTeams(view, view.now, async (teamId) => {
+    for await (const page of lanePages((after) => laneNames(view, { teamId, after }))) {
+      const rows = await view.db.all<{ failing: boolean } & DueStatus>(DUE, teamId, view.now, page);
+      for (const { failing, webhooks, oldestDueAt } of rows) {
+        const sum = failing ? found.failing : found.well;
+        sum.webhooks += webhooks;
+        sum.oldestDueAt = earlier(sum.oldestDueAt, oldestDueAt);
+      }
     }
-  }
+    return true;
+  });
   return found;
 }
 

@@ -10,7 +10,8 @@ import {
 import type { Breaker } from '../../model/lane.ts';
 import type { WebhookSettings } from '../../model/webhook.ts';
 import { both, type Either } from '../sql.ts';
-import type { LaneName, View } from '../transaction.ts';
+import type { LaneName, Tx, View } from '../transaction.ts';
+import { dueTeams, raise } from './agenda.ts';
 
 /** The node that sends deliveries, and the duration for which it leases a lane. */
 export interface LaneHolder {
@@ -50,50 +51,37 @@ export interface DueLane extends HeldLane {
   asked: { at: number; deliveryId: string } | null;
 }
 
+const WAITS = `d.state = 'waiting' and d.event_sequence > 0 and d.team_id = $1`;
+/** One seek for the next webhook. The order lists all columns of `delivery_order`, so that no other index is used. */
+const nextWebhook = (after: string): Either<string> => ({
+  sqlite: `(select min(d.webhook_id) from delivery d indexed by delivery_order where ${WAITS} and d.webhook_id > ${after})`,
+  postgres: `(
+    select d.webhook_id from delivery d where ${WAITS} and d.webhook_id > ${after}
+    order by d.team_id, d.webhook_id, d.class, d.event_sequence, d.id limit 1)`,
+});
+
 /**
- * SQL that begins with `with recursive` and defines `waiting_lane (team_id, webhook_id)`: the lanes after the lane
- * `after` that have waiting deliveries, in order. The query needs one index seek per lane, and reads only as many lanes
- * as the outer query fetches. Its first row may be the lane `after` itself.
+ * SQL that begins with `with recursive` and defines `waiting_lane (webhook_id)`: the lanes of the team `$1` with waiting
+ * deliveries, in order, after the webhook `after`. It needs one index seek per lane, and reads only as many lanes as the
+ * outer query fetches.
  */
-export function waitingLanes(after: { teamId: string; webhookId: string }): Either<string> {
-  const { teamId, webhookId } = after;
-  const waits = `d.state = 'waiting' and d.event_sequence > 0`;
+export function lanesOfTeam(after: string): Either<string> {
+  const [first, next] = [nextWebhook(after), nextWebhook('step.webhook_id')];
   return {
-    // The query steps from webhook to webhook within a team and, after the last webhook of a team, to the next team.
-    // These are two kinds of steps, because SQLite can seek only by the first column of a row value that the query has
-    // just computed.
     sqlite: `
-      with recursive step (team_id, webhook_id) as (
-        select ${teamId}, ${webhookId}
-        union all
-        select team_id, (select min(d.webhook_id) from delivery d indexed by delivery_order
-                         where ${waits} and d.team_id = step.team_id and d.webhook_id > step.webhook_id)
-        from step where webhook_id is not null
-        union all
-        select (select min(d.team_id) from delivery d indexed by delivery_order
-                where ${waits} and d.team_id > step.team_id), ''
-        from step where webhook_id is null and team_id is not null
+      with recursive step (webhook_id) as (
+        select ${first.sqlite} union all select ${next.sqlite} from step where webhook_id is not null
       ),
-      waiting_lane (team_id, webhook_id) as (select team_id, webhook_id from step where webhook_id > '')`,
-    // The query seeks lane by lane, because PostgreSQL before version 18 has no loose index scan, and would read the
-    // whole backlog. The order lists all columns of `delivery_order`, so that the planner can use no other index.
+      waiting_lane (webhook_id) as (select webhook_id from step where webhook_id is not null)`,
+    // PostgreSQL before version 18 has no loose index scan, and would read the whole backlog.
     postgres: `
-      with recursive waiting_lane (team_id, webhook_id) as (
-        select ${teamId}::text collate "C", ${webhookId}::text collate "C"
+      with recursive waiting_lane (webhook_id) as (
+        ${first.postgres}
         union all
-        select next.team_id, next.webhook_id from waiting_lane cross join lateral (
-          select d.team_id, d.webhook_id from delivery d
-          where ${waits} and (d.team_id, d.webhook_id) > (waiting_lane.team_id, waiting_lane.webhook_id)
-          order by d.team_id, d.webhook_id, d.class, d.event_sequence, d.id limit 1
-        ) next
+        select next.webhook_id from waiting_lane step cross join lateral ${next.postgres} next
       )`,
   };
 }
-
-/** All lanes with waiting deliveries. */
-export const WAITING_LANES = waitingLanes({ teamId: `''`, webhookId: `''` });
-
-export type LanePage = [teamId: string, webhookId: string][];
 
 /**
  * Number of lanes per page. SQLite reads the names and due deliveries of 100 lanes in 1 ms; one page of 10,000 lanes
@@ -103,38 +91,32 @@ const LANE_PAGE = 100;
 
 /** This statement is exported so that a test can check its query plan. */
 export const NAMES = both(
-  (pick) => `
-  ${pick(waitingLanes({ teamId: '$1', webhookId: '$2' }))}
-  select team_id as "teamId", webhook_id as "webhookId" from waiting_lane
-  where (team_id, webhook_id) > ($1, $2) limit $3`,
+  (pick) => `${pick(lanesOfTeam('$2'))} select webhook_id as "webhookId" from waiting_lane limit $3`,
 );
 
-/** Returns the names of the next lanes with waiting deliveries, after the lane `after`. */
-export async function laneNames(view: View, after: LanePage[number] = ['', '']): Promise<LanePage> {
-  const rows = await view.db.all<LaneName>(NAMES, ...after, LANE_PAGE);
-  return rows.map(({ teamId, webhookId }) => [teamId, webhookId]);
+/** Returns the next webhooks of a team with waiting deliveries, after the webhook `after`. */
+export async function laneNames(
+  view: View,
+  { teamId, after = '' }: { teamId: string; after?: string | undefined },
+): Promise<string[]> {
+  const rows = await view.db.all<{ webhookId: string }>(NAMES, teamId, after, LANE_PAGE);
+  return rows.map(({ webhookId }) => webhookId);
 }
 
-/** Yields the names of all lanes page by page, with a turn of the event loop between two pages. */
+/** Yields the webhooks with waiting deliveries page by page, with a turn of the event loop between two pages. */
 export async function* lanePages(
-  names: (after?: LanePage[number]) => Promise<LanePage>,
-): AsyncGenerator<LanePage, void> {
-  for (let after: LanePage[number] | undefined; ; await nextTurn()) {
+  names: (after?: string) => Promise<string[]>,
+): AsyncGenerator<string[], void> {
+  for (let after: string | undefined; ; await nextTurn()) {
     const page = await names(after);
-    yield page;
+    if (page.length > 0) yield page;
     if (page.length < LANE_PAGE) return;
     after = page.at(-1);
   }
 }
 
-/** SQL for `named (team_id, webhook_id)`: the lanes of a page. `$1` is the page as JSON. */
-export const NAMED = {
-  sqlite: `(select value ->> 0 as team_id, value ->> 1 as webhook_id from json_each($1)) as named`,
-  postgres: `(select value ->> 0 as team_id, value ->> 1 as webhook_id from json_array_elements($1::json)) as named`,
-};
-
-/** SQL condition: the delivery `d` is waiting to be sent to `webhook`. */
-export const OF_WEBHOOK = `d.state = 'waiting' and d.team_id = webhook.team_id and d.webhook_id = webhook.id`;
+/** SQL condition: the delivery `d` is waiting to be sent to `webhook`. As everywhere in this file, `$1` is the team. */
+export const OF_WEBHOOK = `d.state = 'waiting' and d.team_id = $1 and d.webhook_id = webhook.id`;
 
 /**
  * SQL condition: `webhook` is active. No index has this expression, so that PostgreSQL finds a webhook by its primary
@@ -211,23 +193,23 @@ const FIRST_DUE_AT_OF_ONE = both(
 
 /**
  * SQL condition: `webhook` has a delivery that is due, or whose date is so far ahead that the clock must have been set
- * back. `$1` is the time. The condition uses scalar subqueries instead of `exists`, which PostgreSQL may turn into one
+ * back. `$2` is the time. The condition uses scalar subqueries instead of `exists`, which PostgreSQL may turn into one
  * scan of all waiting deliveries.
  *
  * @param seen a sequence number; new deliveries up to this number are no longer waiting
  * @param ahead whether to search for retries and replays that are dated too far ahead
  */
 export function hasDue({ seen, ahead }: { seen: string; ahead: boolean }): Either<string> {
-  const isWaiting = `between $1 + 1 and $1 + ${LONGEST_WAIT_MS}`;
-  const due = ofLater('d.next_at <= $1');
-  const dated = ofLater(`d.next_at > $1 + ${LONGEST_WAIT_MS}`, 'desc');
+  const isWaiting = `between $2 + 1 and $2 + ${LONGEST_WAIT_MS}`;
+  const due = ofLater('d.next_at <= $2');
+  const dated = ofLater(`d.next_at > $2 + ${LONGEST_WAIT_MS}`, 'desc');
   // New deliveries are due when they are created, unless the clock was set back, so one seek after `seen` finds a due
   // one.
   return both(
     (pick) => `
   ${IS_ACTIVE} and
   case when ${IS_ORDERED} then
-    ${replayRuns('webhook.team_id', 'webhook.id')} is null and ${pick(firstInOrder(seen))} not ${isWaiting}
+    ${replayRuns('$1', 'webhook.id')} is null and ${pick(firstInOrder(seen))} not ${isWaiting}
   else coalesce(
     (select true from ${LIVE} and d.event_sequence > ${seen} and not d.next_at ${isWaiting}
      order by d.event_sequence, d.id limit 1),
@@ -247,20 +229,85 @@ export async function firstDueAt(view: View, { teamId, webhookId }: LaneName): P
   return row?.at ?? null;
 }
 
-const NEXT_DUE_AT = both(
+const NEXT_OF_PAGE = both(
   (pick) => `
-  select min(${pick(FIRST_DUE_AT)}) as at from ${pick(NAMED)} cross join webhook
-  where webhook.team_id = named.team_id and webhook.id = named.webhook_id and webhook.state = 'active'`,
+  select min(${pick(FIRST_DUE_AT)}) as at, max(case when ${IS_ORDERED} then 1 else 0 end) as ordered
+  from unnest($2::text[]) as named (webhook_id) cross join webhook
+  where webhook.team_id = $1 and webhook.id = named.webhook_id and webhook.state = 'active'`,
 );
+/** When a team's lanes are searched again at the latest, if deliveries wait. */
+const SEARCH_AGAIN_MS = 3_600_000;
+/** The same for ordered lanes. A delivery becomes due when the one before it has ended, which nobody announces. */
+const SEARCH_ORDERED_MS = 30_000;
+/** A team's agenda is raised when it has been in the past for this long: not after every delivery. */
+const STALE_MS = 10_000;
+
+/**
+ * When the first waiting delivery of a team's active webhooks is due (`at`, null if none waits), and when the team's
+ * lanes must be searched again (null if nothing waits for any webhook).
+ */
+async function nextOf(
+  view: View,
+  { teamId }: { teamId: string },
+): Promise<{ at: number | null; searchAt: number | null }> {
+  let [first, latest] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
+  for await (const page of lanePages((after) => laneNames(view, { teamId, after }))) {
+    const row = await view.db.get<{ at: number | null; ordered: number | null }>(NEXT_OF_PAGE, teamId, page);
+    const againMs = row?.ordered === 1 ? SEARCH_ORDERED_MS : SEARCH_AGAIN_MS;
+    latest = Math.min(latest, view.now + againMs);
+    first = Math.min(first, row?.at ?? first);
+  }
+  if (latest === Number.POSITIVE_INFINITY) return { at: null, searchAt: null };
+  // A delivery that is dated too far ahead was stored before the clock was set back.
+  if (first > view.now + LONGEST_WAIT_MS && first < Number.POSITIVE_INFINITY) first = view.now;
+  return {
+    at: first === Number.POSITIVE_INFINITY ? null : first,
+    searchAt: Math.min(first, latest),
+  };
+}
+
+/**
+ * After a search that found nothing due in a team: when the team's lanes must be searched again. `isStale` means that
+ * the agenda says much too early, so that `raiseLanes` should raise it.
+ */
+export async function afterSearch(
+  view: View,
+  { teamId }: { teamId: string },
+): Promise<{ at: number | null; isStale: boolean }> {
+  const team = await view.db.get<{ at: number | null }>(
+    'select lanes_at as at from team where id = $1',
+    teamId,
+  );
+  const { searchAt: at } = await nextOf(view, { teamId });
+  const isLater = at === null || at > view.now;
+  const storedAt = team?.at ?? null;
+  return { at, isStale: isLater && storedAt !== null && isPast(view, storedAt, STALE_MS) };
+}
+
+/** Raises when the lanes of a team must be searched again, to what is stored now. Returns the new time. */
+export function raiseLanes(tx: Tx, { teamId }: { teamId: string }): Promise<number | null> {
+  return raise(tx, { teamId, item: 'lanes' }, async () => (await nextOf(tx, { teamId })).searchAt);
+}
+
+/** Maximum number of teams that are asked when their next delivery is due. */
+const MAX_ASKED = 100;
 
 /** When the first waiting delivery of all active webhooks is due; null if none is waiting. */
 export async function nextDueAt(view: View): Promise<number | null> {
+  const teams = await dueTeams(view, { item: 'lanes', until: Number.MAX_SAFE_INTEGER, limit: MAX_ASKED });
   let first = Number.POSITIVE_INFINITY;
-  for await (const page of lanePages((after) => laneNames(view, after))) {
-    const row = await view.db.get<{ at: number | null }>(NEXT_DUE_AT, JSON.stringify(page));
-    first = Math.min(first, row?.at ?? first);
+  for (const { teamId, at } of teams) {
+    if (first <= view.now) break;
+    const isDue = isPast(view, at, 0);
+    first = Math.min(first, (isDue ? (await nextOf(view, { teamId })).at : at) ?? first);
   }
+  if (teams.length === MAX_ASKED) first = Math.min(first, view.now);
   return first === Number.POSITIVE_INFINITY ? null : first;
+}
+
+/** Whether a time is in the past for at least `forMs`, or so far ahead that the clock must have been set back. */
+function isPast({ now }: View, at: number, forMs: number): boolean {
+  return at <= now - forMs || at > now + LONGEST_WAIT_MS;
 }
 
 /**
@@ -272,15 +319,15 @@ export const replayRuns = (teamId: string, webhookId: string): string => `(
   where replay.team_id = ${teamId} and replay.webhook_id = ${webhookId} and replay.state = 'running'
   order by replay.created_at, replay.id limit 1)`;
 
-/** The columns of `webhook` needed to send to it, for `toLane`; `$1` is the time. */
+/** The columns of `webhook` needed to send to it, for `toLane`; `$2` is the time. */
 export const LANE_COLUMNS = `
   webhook.team_id as "teamId", webhook.id as "webhookId", webhook.url, webhook.secret, webhook.headers,
   webhook.settings, webhook.failing_since as "failingSince", webhook.breaker,
   webhook.asked_at as "askedAt", webhook.asked_id as "askedId",
-  (select rewrites from team where team.id = webhook.team_id) as rewrites,
-  (select private_key from signing_key where signing_key.team_id = webhook.team_id
+  (select rewrites from team where team.id = $1) as rewrites,
+  (select private_key from signing_key where signing_key.team_id = $1
    order by id desc limit 1) as "signingKey",
-  case when webhook.previous_until > $1 then webhook.previous_secret end as "previousSecret"`;
+  case when webhook.previous_until > $2 then webhook.previous_secret end as "previousSecret"`;
 
 interface LaneColumns {
   secret: string;

@@ -230,11 +230,14 @@ function rounds(rows: readonly SettlementRow[]): SettlementRow[][] {
 const statements = ({ ofOne }: { ofOne: boolean }) => {
   const team = ofOne ? '$1' : 'given.team_id';
   const [teams, teamId] = ofOne ? ['', ''] : ['$1::text[], ', 'team_id, '];
+  const isGiven = ofOne
+    ? 'delivery.team_id = $1 and delivery.id >= given.delivery_id and delivery.id <= given.delivery_id'
+    : `(delivery.team_id, delivery.id) >= (given.team_id, given.delivery_id)
+        and (delivery.team_id, delivery.id) <= (given.team_id, given.delivery_id)`;
   const place = (locked: string) => `
     cross join lateral (
       select ctid as place from delivery
-      where (delivery.team_id, delivery.id) >= (${team}, given.delivery_id)
-        and (delivery.team_id, delivery.id) <= (${team}, given.delivery_id)${ofOne ? ' and delivery.team_id = $1' : ''}
+      where ${isGiven}
       order by delivery.team_id, delivery.id limit 1 ${locked}
     ) delivery`;
   return {

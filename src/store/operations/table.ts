@@ -104,6 +104,7 @@ export const OPERATIONS = {
     ...writes(outbox, 'expire', 'prune'),
     ...writes(webhooks, 'cancelRemoved'),
   },
+  lanes: { ...lookups(lanes, 'afterSearch'), raise: write(lanes.raiseLanes, { prepares: true }) },
   inspectors: {
     ...reads(inspectors, 'list', 'find', 'requests', 'signers'),
     ...writes(inspectors, 'create', 'change', 'remove', 'storeRequest', 'prune'),

@@ -1,4 +1,4 @@
-/** Searches of lanes that start at the last sequence number seen, and searches of known lanes only. */
+/** Searches of a team's lanes that start at the last sequence number seen, and searches of known lanes only. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { makeDatabase } from '../../../test/support/postgres.ts';
@@ -19,17 +19,17 @@ test('a slow full search is not repeated for 20 times its duration, unless the i
   const bounds = new LaneBounds(() => elapsedMs);
   const all = { afresh: false, known: undefined };
   bounds.note(LANE, 7);
-  assert.deepEqual(bounds.next(1), { ...all, afresh: true });
-  await bounds.rest(100, async () => false);
-  assert.deepEqual(bounds.next(1), all);
-  await bounds.rest(1, LARGE);
-  assert.deepEqual(bounds.next(1), all);
+  assert.deepEqual(bounds.next('t', 1), { ...all, afresh: true });
+  await bounds.rest('t', 100, async () => false);
+  assert.deepEqual(bounds.next('t', 1), all);
+  await bounds.rest('t', 1, LARGE);
+  assert.deepEqual(bounds.next('t', 1), all);
   bounds.note(LANE, 8);
-  await bounds.rest(100, LARGE);
+  await bounds.rest('t', 100, LARGE);
   elapsedMs += 1_999;
-  assert.deepEqual(bounds.next(1), { afresh: false, known: [{ ...LANE, seen: 8 }] });
+  assert.deepEqual(bounds.next('t', 1), { afresh: false, known: new Map([['w', 8]]) });
   elapsedMs += 1;
-  assert.deepEqual(bounds.next(1), all);
+  assert.deepEqual(bounds.next('t', 1), all);
 });
 
 test('every 30 s, and after the clock was set back, a search uses no bounds', async () => {
@@ -37,27 +37,42 @@ test('every 30 s, and after the clock was set back, a search uses no bounds', as
   const bounds = new LaneBounds(() => elapsedMs);
   const afresh: number[] = [];
   for (; elapsedMs <= 60_000; elapsedMs += 500) {
-    if (bounds.next(elapsedMs).afresh) {
+    if (bounds.next('t', elapsedMs).afresh) {
       assert.equal(bounds.seen(LANE), 0);
       afresh.push(elapsedMs);
     }
     bounds.note(LANE, 1 + elapsedMs);
   }
   assert.deepEqual(afresh, [0, 30_000, 60_000]);
-  await bounds.rest(100, LARGE);
-  assert.deepEqual(bounds.next(1), { afresh: true, known: undefined });
+  await bounds.rest('t', 100, LARGE);
+  assert.deepEqual(bounds.next('t', 1), { afresh: true, known: undefined });
   assert.equal(bounds.seen(LANE), 0);
 });
 
 test('a search of known lanes covers the 1,000 most recently used', async () => {
   const bounds = new LaneBounds(() => 0);
-  bounds.next(1);
+  bounds.next('t', 1);
   for (let n = 0; n < 3_000; n += 1) bounds.note({ teamId: 't', webhookId: `w${n}` });
   bounds.note({ teamId: 't', webhookId: 'w7' }, 3);
-  await bounds.rest(100, LARGE);
-  const { known = [] } = bounds.next(1);
+  await bounds.rest('t', 100, LARGE);
+  const known = [...(bounds.next('t', 1).known ?? [])];
   assert.equal(known.length, 1_000);
-  assert.deepEqual(known.at(-1), { teamId: 't', webhookId: 'w7', seen: 3 });
+  assert.deepEqual(known.at(-1), ['w7', 3]);
+});
+
+test('remembers the 10,000 teams and lanes that were used last', () => {
+  const bounds = new LaneBounds(() => 0);
+  for (let n = 0; n < 6_000; n += 1) bounds.note({ teamId: `t${n}`, webhookId: 'w' }, 7);
+  const remembered = Array.from({ length: 6_000 }, (_, n) =>
+    bounds.seen({ teamId: `t${n}`, webhookId: 'w' }),
+  );
+  assert.deepEqual(
+    remembered,
+    remembered.map((_, n) => (n < 1_000 ? 0 : 7)),
+  );
+  for (let n = 0; n < 12_000; n += 1) bounds.note({ teamId: 'large', webhookId: `w${n}` }, 3);
+  assert.equal(bounds.seen({ teamId: 'large', webhookId: 'w2000' }), 0);
+  assert.equal(bounds.seen({ teamId: 'large', webhookId: 'w2001' }), 3);
 });
 
 test('the sequence number seen never decreases', () => {
@@ -86,8 +101,8 @@ test('a search after the sequence number seen finds everything that a full searc
     const limits = { live: 9, retry: 9, replay: 9 };
     const loaded = (seen: number) => load(view, { ...name, limits, ordered, seen });
     const isFound = async (seen: number | undefined) => {
-      const known = seen === undefined ? undefined : [{ ...name, seen }];
-      const found = await lanes(view, { nodeId: 'a', afresh: false, known });
+      const known = seen === undefined ? undefined : new Map([[webhookId, seen]]);
+      const found = await lanes(view, { teamId, nodeId: 'a', afresh: false, known });
       return found.some((one) => one.webhookId === webhookId);
     };
     const send = () => store.webhooks.test({ teamId, id: webhookId });

@@ -194,7 +194,7 @@ test('reads one entry per lane, not every delivery', async () => {
   // Without statistics, and with statistics.
   for (const analyze of [false, true]) {
     if (analyze) await db.exec('analyze');
-    const scans = await scansOf(LANES, nowMs, 'a');
+    const scans = await scansOf(LANES, teamId, nowMs, 'a');
     assert.ok(scans.length >= 5);
     for (const scan of scans) {
       assert.match(scan['Node Type'], /^Index (Only )?Scan$/);

@@ -19,10 +19,10 @@ import {
   LANE_COLUMNS,
   LATER,
   type LaneRow,
+  lanesOfTeam,
   replayRuns,
   toDue,
   toLane,
-  WAITING_LANES,
 } from '../operations/lanes.ts';
 import { byTeam } from '../rows.ts';
 import type { Store } from '../store.ts';
@@ -41,65 +41,57 @@ export interface FoundLane extends DueLane {
 const COLUMNS = `
   ${LANE_COLUMNS},
   held.node_id as "nodeId", coalesce(held.epoch, 0) as epoch, coalesce(held.lease_until, 0) as "leaseUntil"`;
-const IS_FREE = '(held.node_id is null or held.node_id = $2 or held.lease_until <= $1)';
+const IS_FREE = '(held.node_id is null or held.node_id = $3 or held.lease_until <= $2)';
 // Excludes lanes that other nodes hold before their deliveries are searched. Leases and webhooks are looked up one by
 // one. With joins, the planner might read all of them.
 const dueOf = ({ seen, ahead }: { seen: string; ahead: boolean }) => `
   held as materialized (
-    select waiting_lane.team_id, waiting_lane.webhook_id, ${seen} as seen, held.node_id, held.epoch, held.lease_until
+    select waiting_lane.webhook_id, ${seen} as seen, held.node_id, held.epoch, held.lease_until
     from waiting_lane
     left join lateral (
-      select * from lane where lane.team_id = waiting_lane.team_id and lane.webhook_id = waiting_lane.webhook_id limit 1
+      select * from lane where lane.team_id = $1 and lane.webhook_id = waiting_lane.webhook_id limit 1
     ) held on true
     where ${IS_FREE}
   )
   select ${COLUMNS} from held
   cross join lateral (
-    select * from webhook where webhook.team_id = held.team_id and webhook.id = held.webhook_id limit 1
+    select * from webhook where webhook.team_id = $1 and webhook.id = held.webhook_id limit 1
   ) webhook
   where ${hasDue({ seen: 'held.seen', ahead }).postgres}`;
-const allLanes = (ahead: boolean) => `${WAITING_LANES.postgres}, ${dueOf({ seen: '0::bigint', ahead })}`;
+const allLanes = (ahead: boolean) => `${lanesOfTeam(`''`).postgres}, ${dueOf({ seen: '0::bigint', ahead })}`;
 /** This query is exported so that a test can check its plan. */
 export const LANES = allLanes(false);
 const LANES_AFRESH = allLanes(true);
 const KNOWN_LANES = `
   with waiting_lane as materialized (
-    select * from unnest($3::text[], $4::text[], $5::bigint[]) as known (team_id, webhook_id, seen)
+    select * from unnest($4::text[], $5::bigint[]) as known (webhook_id, seen)
   ), ${dueOf({ seen: 'waiting_lane.seen', ahead: false })}`;
 const LANE = `
   select ${COLUMNS} from webhook
-  left join lane held on held.team_id = webhook.team_id and held.webhook_id = webhook.id
-  where webhook.team_id = $3 and webhook.id = $4 and ${IS_FREE} and ${hasDue({ seen: '$5', ahead: true }).postgres}`;
+  left join lane held on held.team_id = $1 and held.webhook_id = webhook.id
+  where webhook.team_id = $1 and webhook.id = $4 and ${IS_FREE} and ${hasDue({ seen: '$5', ahead: true }).postgres}`;
 
-export interface KnownLane extends LaneName {
-  /** For events up to this sequence number, no new delivery is waiting. */
-  seen: number;
-}
-
-/** What the next search covers. */
+/** What the next search of a team covers. */
 export interface NextSearch {
   /** Whether to include deliveries dated far ahead, which were stored before the clock was set back. */
   afresh: boolean;
-  /** Search only these lanes (default: all). */
-  known: readonly KnownLane[] | undefined;
+  /**
+   * Search only these webhooks (default: all). For events up to the sequence number, no new delivery of the webhook is
+   * waiting.
+   */
+  known: ReadonlyMap<string, number> | undefined;
 }
 
-/** Finds lanes with due deliveries that the node holds or could take. */
+/** Finds the lanes of a team with due deliveries that the node holds or could take. */
 export async function lanes(
   view: View,
-  { nodeId, afresh, known }: { nodeId: string } & NextSearch,
+  { teamId, nodeId, afresh, known }: { teamId: string; nodeId: string } & NextSearch,
 ): Promise<FoundLane[]> {
+  const values = [teamId, view.now, nodeId];
   const rows =
     known === undefined
-      ? await view.db.all<LaneRow<FoundLane>>(afresh ? LANES_AFRESH : LANES, view.now, nodeId)
-      : await view.db.all<LaneRow<FoundLane>>(
-          KNOWN_LANES,
-          view.now,
-          nodeId,
-          known.map(({ teamId }) => teamId),
-          known.map(({ webhookId }) => webhookId),
-          known.map(({ seen }) => seen),
-        );
+      ? await view.db.all<LaneRow<FoundLane>>(afresh ? LANES_AFRESH : LANES, ...values)
+      : await view.db.all<LaneRow<FoundLane>>(KNOWN_LANES, ...values, [...known.keys()], [...known.values()]);
   return rows.map((row) => toLane(row));
 }
 
@@ -107,7 +99,7 @@ export async function lane(
   view: View,
   { teamId, webhookId, nodeId, seen }: LaneName & { nodeId: string; seen: number },
 ): Promise<FoundLane | undefined> {
-  const row = await view.db.get<LaneRow<FoundLane>>(LANE, view.now, nodeId, teamId, webhookId, seen);
+  const row = await view.db.get<LaneRow<FoundLane>>(LANE, teamId, view.now, nodeId, webhookId, seen);
   return row && toLane(row);
 }
 

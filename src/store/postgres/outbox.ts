@@ -7,15 +7,18 @@ import { performance } from 'node:perf_hooks';
 import type { Clock } from '../../std/clock.ts';
 import { type CallsOf, lease, read, write } from '../operation.ts';
 import type { DueLane } from '../operations/lanes.ts';
+import { OPERATIONS } from '../operations/table.ts';
 import { byTeam } from '../rows.ts';
 import type { Store } from '../store.ts';
 import type { LaneName } from '../transaction.ts';
 import * as operations from './lanes.ts';
-import { type FoundLane, type KnownLane, keyOf, lasts, type NextSearch } from './lanes.ts';
+import { type FoundLane, keyOf, lasts, type NextSearch } from './lanes.ts';
+import type { TeamAgenda } from './team-agenda.ts';
 
 /** The database operations that the functions below combine. */
 export const LANE_OPERATIONS = {
-  all: read(operations.lanes, { prepares: true }),
+  ...OPERATIONS.lanes,
+  ofTeam: read(operations.lanes, { prepares: true }),
   one: read(operations.lane, { prepares: true }),
   isLarge: read(operations.isLarge),
   take: write(operations.take, { prepares: true }),
@@ -24,14 +27,32 @@ export const LANE_OPERATIONS = {
 };
 export const LOAD = read(operations.load, { prepares: true });
 
-type Calls = CallsOf<{ deliveries: { load: typeof LOAD }; lanes: typeof LANE_OPERATIONS }> & {
+type Calls = CallsOf<{
+  deliveries: { load: typeof LOAD };
+  lanes: typeof LANE_OPERATIONS;
+}> & {
   now: Clock;
   isDistributed: boolean;
+  /** The teams whose lanes may be due. */
+  agenda: TeamAgenda;
 };
 
 type Made = 'lanes' | 'lane' | 'keepLanes' | 'releaseLanes' | 'load';
 
-export function outbox({ deliveries, lanes, now, isDistributed }: Calls): Pick<Store['deliveries'], Made> {
+/**
+ * Maximum number of teams per search, and of teams that are searched at the same time. The team that was searched last
+ * comes last in the next search.
+ */
+const MAX_SEARCHED = 100;
+const CONCURRENT = 4;
+
+export function outbox({
+  deliveries,
+  lanes,
+  now,
+  isDistributed,
+  agenda,
+}: Calls): Pick<Store['deliveries'], Made> {
   const bounds = new LaneBounds();
   /** Runs a transaction for all lanes, or one for each team. */
   const inParts = <Lane extends LaneName, Result>(
@@ -39,14 +60,37 @@ export function outbox({ deliveries, lanes, now, isDistributed }: Calls): Pick<S
     change: (lanes: readonly Lane[]) => Promise<Result>,
   ) => eachPart(isDistributed, named, ({ teamId }) => teamId, change);
 
-  async function find({ nodeId }: { nodeId: string }): Promise<FoundLane[]> {
-    const search = bounds.next(now());
-    const startMs = performance.now();
-    const found = await lanes.all({ nodeId, ...search });
-    if (search.known === undefined) {
-      await bounds.rest(performance.now() - startMs, () => lanes.isLarge());
-    }
+  async function find(nodeId: string, asked: Set<string>): Promise<FoundLane[]> {
+    const found: FoundLane[] = [];
+    const teams = (await agenda.due()).slice(0, MAX_SEARCHED).values();
+    const search = async () => {
+      for (const { teamId } of teams) {
+        found.push(...(await findOfTeam(nodeId, teamId)));
+        asked.add(teamId);
+      }
+    };
+    await Promise.all(Array.from({ length: CONCURRENT }, search));
     return found;
+  }
+
+  async function findOfTeam(nodeId: string, teamId: string): Promise<FoundLane[]> {
+    const since = agenda.changes;
+    const search = bounds.next(teamId, now());
+    const startMs = performance.now();
+    const found = await lanes.ofTeam({ nodeId, teamId, ...search });
+    if (search.known === undefined) {
+      await bounds.rest(teamId, performance.now() - startMs, () => lanes.isLarge());
+    }
+    // A search of known lanes may have missed others.
+    const isEmpty = found.length === 0 && search.known === undefined;
+    const at = isEmpty ? await nextSearch(teamId) : now();
+    agenda.put({ teamId, at: at === null ? null : Math.max(at, now()), since });
+    return found;
+  }
+
+  async function nextSearch(teamId: string): Promise<number | null> {
+    const { at, isStale } = await lanes.afterSearch({ teamId });
+    return isStale ? lanes.raise({ teamId }) : at;
   }
 
   /** Takes the wanted lanes. Lanes that another node has taken since the search are left out. */
@@ -65,8 +109,8 @@ export function outbox({ deliveries, lanes, now, isDistributed }: Calls): Pick<S
   }
 
   return {
-    async lanes({ limit, ...holder }) {
-      const found = await find(holder);
+    async lanes({ limit, asked = new Set(), ...holder }) {
+      const found = await find(holder.nodeId, asked);
       const at = { now: now(), leaseMs: holder.leaseMs };
       const ofOurs = found.filter(({ nodeId }) => nodeId === holder.nodeId);
       const mine = ofOurs.filter((one) => lasts(one, at));
@@ -131,21 +175,29 @@ function toDue({ nodeId: _, leaseUntil: __, ...due }: FoundLane): DueLane {
   return due;
 }
 
-/** Maximum number of lanes whose bounds are remembered. All other lanes are searched from the start. */
-const MAX_LANES = 10_000;
+/** Maximum number of teams and lanes whose bounds are remembered. All others are searched from the start. */
+const MAX_REMEMBERED = 10_000;
 /**
  * Maximum number of lanes in a search of known lanes. The most recently used lanes are searched; all others wait for
  * the next full search.
  */
 const MAX_KNOWN = 1_000;
-/** Interval at which all bounds are reset, because a restored database may contain an earlier state. */
+/** Interval at which the bounds of a team are reset, because a restored database may contain an earlier state. */
 const AFRESH_EVERY_MS = 30_000;
 /**
- * A full search that takes longer than this is slow. After a slow search, only known lanes are searched for 20 times
- * the duration of that search.
+ * A full search that takes longer than this is slow. After a slow search of a team, only its known lanes are searched
+ * for 20 times the duration of that search.
  */
 const SLOW_MS = 25;
 const REST = 20;
+
+interface TeamBounds {
+  /** For each webhook a sequence number: for events up to it, no new delivery is waiting. */
+  seen: Map<string, number>;
+  afreshAtMs: number;
+  lastMs: number;
+  restUntilMs: number;
+}
 
 /**
  * Remembers where to start searching in each lane. During a long transaction, the index of waiting deliveries keeps a
@@ -156,53 +208,74 @@ const REST = 20;
  * start.
  */
 export class LaneBounds {
-  readonly #lanes = new Map<string, KnownLane>();
+  /** The least recently used team comes first, and so does its least recently used lane. */
+  readonly #teams = new Map<string, TeamBounds>();
   readonly #elapsed: Clock;
-  #afreshAtMs = Number.NEGATIVE_INFINITY;
-  #lastMs = 0;
-  #restUntilMs = 0;
+  #lanes = 0;
 
   /** @param elapsed returns milliseconds of a monotonic clock */
   constructor(elapsed: Clock = () => performance.now()) {
     this.#elapsed = elapsed;
   }
 
-  seen(lane: LaneName): number {
-    return this.#lanes.get(keyOf(lane))?.seen ?? 0;
+  seen({ teamId, webhookId }: LaneName): number {
+    return this.#teams.get(teamId)?.seen.get(webhookId) ?? 0;
   }
 
   /** Remembers a lane. If too many lanes are remembered, the least recently used lane is forgotten. */
   note({ teamId, webhookId }: LaneName, seen = 0): void {
-    const key = keyOf({ teamId, webhookId });
-    const known = { teamId, webhookId, seen: Math.max(seen, this.#lanes.get(key)?.seen ?? 0) };
-    this.#lanes.delete(key);
-    this.#lanes.set(key, known);
-    if (this.#lanes.size <= MAX_LANES) return;
-    for (const first of this.#lanes.keys()) {
-      this.#lanes.delete(first);
-      return;
-    }
+    const lanes = this.#use(teamId).seen;
+    const most = Math.max(seen, lanes.get(webhookId) ?? 0);
+    if (!lanes.delete(webhookId)) this.#lanes += 1;
+    lanes.set(webhookId, most);
+    this.#forget();
   }
 
-  next(nowMs: number): NextSearch {
+  next(teamId: string, nowMs: number): NextSearch {
     const elapsedMs = this.#elapsed();
-    const afresh = elapsedMs - this.#afreshAtMs >= AFRESH_EVERY_MS || nowMs < this.#lastMs;
-    this.#lastMs = nowMs;
+    const team = this.#use(teamId);
+    const afresh = elapsedMs - team.afreshAtMs >= AFRESH_EVERY_MS || nowMs < team.lastMs;
+    team.lastMs = nowMs;
     if (afresh) {
-      this.#afreshAtMs = elapsedMs;
-      for (const [key, lane] of this.#lanes) this.#lanes.set(key, { ...lane, seen: 0 });
-      this.#restUntilMs = 0;
+      team.afreshAtMs = elapsedMs;
+      for (const webhookId of team.seen.keys()) team.seen.set(webhookId, 0);
+      team.restUntilMs = 0;
     }
-    const isResting = elapsedMs < this.#restUntilMs;
-    return { afresh, known: isResting ? [...this.#lanes.values()].slice(-MAX_KNOWN) : undefined };
+    const isResting = elapsedMs < team.restUntilMs;
+    return { afresh, known: isResting ? new Map([...team.seen].slice(-MAX_KNOWN)) : undefined };
   }
 
   /**
-   * Postpones the next full search if this search was slow, unless the index is too small for dead entries to be the
-   * reason.
+   * Postpones the next full search of a team if this search was slow, unless the index is too small for dead entries to
+   * be the reason.
    */
-  async rest(tookMs: number, isLarge: () => Promise<boolean>): Promise<void> {
+  async rest(teamId: string, tookMs: number, isLarge: () => Promise<boolean>): Promise<void> {
     if (tookMs < SLOW_MS || !(await isLarge())) return;
-    this.#restUntilMs = this.#elapsed() + REST * tookMs;
+    this.#use(teamId).restUntilMs = this.#elapsed() + REST * tookMs;
+  }
+
+  #use(teamId: string): TeamBounds {
+    const team = this.#teams.get(teamId) ?? {
+      seen: new Map(),
+      afreshAtMs: Number.NEGATIVE_INFINITY,
+      lastMs: 0,
+      restUntilMs: 0,
+    };
+    this.#teams.delete(teamId);
+    this.#teams.set(teamId, team);
+    this.#forget();
+    return team;
+  }
+
+  #forget(): void {
+    for (const [teamId, { seen }] of this.#teams) {
+      for (const webhookId of seen.keys()) {
+        if (this.#lanes + this.#teams.size <= MAX_REMEMBERED) return;
+        seen.delete(webhookId);
+        this.#lanes -= 1;
+      }
+      if (this.#lanes + this.#teams.size <= MAX_REMEMBERED) return;
+      this.#teams.delete(teamId);
+    }
   }
 }

@@ -1,6 +1,7 @@
 /** The Store on PostgreSQL: any number of processes work on one database, and any of them may crash. */
 
 import { performance } from 'node:perf_hooks';
+import { LONGEST_WAIT_MS } from '../../model/delivery.ts';
 import { Problem } from '../../model/error.ts';
 import type { Quotas } from '../../model/quota.ts';
 import type { Logger } from '../../observe/log.ts';
@@ -21,6 +22,7 @@ import { Notifications } from './notifications.ts';
 import { eachPart, LANE_OPERATIONS, LOAD, outbox } from './outbox.ts';
 import { isDistributed as findDistributed } from './placement.ts';
 import { reading } from './reader.ts';
+import { TeamAgenda } from './team-agenda.ts';
 import { scrub } from './whole.ts';
 import { TeamTurns, writing } from './write.ts';
 import { writingInBatches } from './write-batches.ts';
@@ -137,11 +139,21 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
     return { more: parts.some(({ more }) => more) };
   };
   const made = composed({ ...calls, deliveries: { ...calls.deliveries, settle } });
+  const laneAgenda = new TeamAgenda({
+    item: 'lanes',
+    longestWaitMs: LONGEST_WAIT_MS,
+    read: calls.agenda.due,
+    now,
+    isTold: () => notifications.isHeard,
+  });
+  watchers.add(({ deliveries, lanes }) => {
+    if (deliveries) laneAgenda.note(lanes && lanes.map(({ teamId }) => teamId));
+  });
   return {
     ...calls,
     ...made,
     jobs: { ...made.jobs, ...claiming({ ...calls.claiming, now }), beat: beating(calls.beating) },
-    deliveries: { ...made.deliveries, ...outbox({ ...calls, now, isDistributed }) },
+    deliveries: { ...made.deliveries, ...outbox({ ...calls, agenda: laneAgenda, now, isDistributed }) },
     erasure: {
       ...calls.erasure,
       scrub: guarded(({ rewriteBytes }: { rewriteBytes: number }) => scrub({ url, log, rewriteBytes })),

@@ -17,7 +17,7 @@ import { type Touched, type Tx, untouched } from '../transaction.ts';
 import { beat, claim, nextDueAt } from './claim.ts';
 import { type Database, isOutside } from './database.ts';
 import { type DiskTrouble, refusalOf, troubleOf } from './disk-trouble.ts';
-import { dueLanes, lane, load } from './lanes.ts';
+import { dueLanes, dueTeams, lane, load } from './lanes.ts';
 import { SqliteSql } from './sql.ts';
 
 /** The operations of this driver: those that both drivers share, and those that SQLite implements itself. */
@@ -25,7 +25,13 @@ export const SQLITE_OPERATIONS = {
   ...OPERATIONS,
   jobs: { ...OPERATIONS.jobs, claim: write(claim), beat: write(beat), nextDueAt: read(nextDueAt) },
   deliveries: { ...OPERATIONS.deliveries, load: read(load) },
-  lanes: { names: read(laneNames), due: read(dueLanes), one: read(lane) },
+  lanes: {
+    ...OPERATIONS.lanes,
+    teams: read(dueTeams),
+    names: read(laneNames),
+    due: read(dueLanes),
+    one: read(lane),
+  },
 };
 
 /** The name of an operation, for example `keys.create`. */

@@ -8,8 +8,8 @@ import { DUE_OF_NAMED } from './lanes.ts';
 test('reads one entry per lane, not every delivery', async (t) => {
   const db = await openEmptyDatabase(t);
   const steps = [
-    ...db.all<{ detail: string }>(`explain query plan ${NAMES.sqlite}`, '', '', 1),
-    ...db.all<{ detail: string }>(`explain query plan ${DUE_OF_NAMED}`, 1, '[]'),
+    ...db.all<{ detail: string }>(`explain query plan ${NAMES.sqlite}`, 't', '', 1),
+    ...db.all<{ detail: string }>(`explain query plan ${DUE_OF_NAMED}`, 't', 1, '[]'),
   ].map(({ detail }) => detail);
   const reading = steps.filter((step) => /^(SCAN|SEARCH) (delivery|d|webhook)\b/.test(step));
   assert.equal(reading.length, 11, steps.join('\n'));

@@ -6,6 +6,7 @@ import {
   type DueDelivery,
   LONGEST_WAIT_MS,
 } from '../../model/delivery.ts';
+import { type DueTeam, dueTeams as teams } from '../operations/agenda.ts';
 import type { DueLane } from '../operations/lanes.ts';
 import {
   DUE_COLUMNS,
@@ -13,7 +14,6 @@ import {
   hasDue,
   LANE_COLUMNS,
   LATER,
-  type LanePage,
   type LaneRow,
   replayRuns,
   toDue,
@@ -27,19 +27,40 @@ const COLUMNS = `${LANE_COLUMNS}, 0 as epoch`;
 const HAS_DUE = hasDue({ seen: '0', ahead: true }).sqlite;
 /** This query is exported so that a test can check its plan. */
 export const DUE_OF_NAMED = `
-  select ${COLUMNS} from json_each($2) named
-  cross join webhook on webhook.team_id = named.value ->> 0 and webhook.id = named.value ->> 1
+  select ${COLUMNS} from json_each($3) named
+  cross join webhook on webhook.team_id = $1 and webhook.id = named.value
   where ${HAS_DUE}`;
-const LANE = `select ${COLUMNS} from webhook where webhook.team_id = $2 and webhook.id = $3 and ${HAS_DUE}`;
+const LANE = `select ${COLUMNS} from webhook where webhook.team_id = $1 and webhook.id = $3 and ${HAS_DUE}`;
 
-/** The lanes of a page that have due deliveries. */
-export async function dueLanes(view: View, page: LanePage): Promise<DueLane[]> {
-  const rows = await view.db.all<LaneRow<DueLane>>(DUE_OF_NAMED, view.now, JSON.stringify(page));
+/** Maximum number of teams per search. */
+const MAX_TEAMS = 10_000;
+
+/** The teams whose lanes may be due. */
+export async function dueTeams(view: View): Promise<DueTeam[]> {
+  const item = 'lanes';
+  const [due, ahead] = await Promise.all([
+    teams(view, { item, until: view.now, limit: MAX_TEAMS }),
+    teams(view, {
+      item,
+      after: view.now + LONGEST_WAIT_MS,
+      until: Number.MAX_SAFE_INTEGER,
+      limit: MAX_TEAMS,
+    }),
+  ]);
+  return [...due, ...ahead];
+}
+
+/** Those of a team's webhooks that have due deliveries. */
+export async function dueLanes(
+  view: View,
+  { teamId, webhookIds }: { teamId: string; webhookIds: readonly string[] },
+): Promise<DueLane[]> {
+  const rows = await view.db.all<LaneRow<DueLane>>(DUE_OF_NAMED, teamId, view.now, [...webhookIds]);
   return rows.map((row) => toLane(row));
 }
 
 export async function lane(view: View, { teamId, webhookId }: LaneName): Promise<DueLane | undefined> {
-  const row = await view.db.get<LaneRow<DueLane>>(LANE, view.now, teamId, webhookId);
+  const row = await view.db.get<LaneRow<DueLane>>(LANE, teamId, view.now, webhookId);
   return row && toLane(row);
 }
 

@@ -133,9 +133,18 @@ function compose(parts: {
     jobs: { ...calls.jobs, ...made.jobs },
     deliveries: {
       ...made.deliveries,
-      async lanes() {
+      async lanes({ asked }) {
         const due: DueLane[] = [];
-        for await (const page of lanePages(calls.lanes.names)) due.push(...(await calls.lanes.due(page)));
+        for (const { teamId } of await calls.lanes.teams()) {
+          const before = due.length;
+          for await (const webhookIds of lanePages((after) => calls.lanes.names({ teamId, after }))) {
+            due.push(...(await calls.lanes.due({ teamId, webhookIds })));
+          }
+          asked?.add(teamId);
+          if (due.length > before) continue;
+          const { isStale } = await calls.lanes.afterSearch({ teamId });
+          if (isStale) await calls.lanes.raise({ teamId });
+        }
         return due;
       },
       lane: calls.lanes.one,
