@@ -83,11 +83,12 @@ export function settlementRow(settlement: Settlement): SettlementRow {
 
 /**
  * Stores results. Webhooks whose endpoint is gone are removed. `more` means that deliveries to these webhooks may still
- * be waiting, which `cancelRemoved` must cancel.
+ * be waiting, which `cancelRemoved` must cancel. With `ofOne`, all rows are of one team, because the database is
+ * distributed.
  */
 export async function settle(
   tx: Tx,
-  { rows }: { rows: readonly SettlementRow[] },
+  { rows, ofOne = false }: { rows: readonly SettlementRow[]; ofOne?: boolean },
 ): Promise<{ more: boolean }> {
   const ofWebhooks = rows
     .filter(
@@ -105,7 +106,7 @@ export async function settle(
     if (await markRemoved(tx, { teamId, id })) gone.push({ teamId, id });
   }
   const settleAll = tx.db.pick({ sqlite: settleEach, postgres: settleTogether });
-  await tx.db.last(settleAll(tx, kept));
+  await tx.db.last(settleAll(tx, kept, ofOne));
   return { more: await cancelWaiting(tx, gone) };
 }
 
@@ -195,14 +196,13 @@ const NOTE_ATTEMPT = `
     (team_id, delivery_id, number, started_at, duration_ms, outcome, status, error, response, details)
   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`;
 
-/** One statement for all rows. In a distributed database, all rows are of one team. */
-async function settleTogether(tx: Tx, rows: readonly SettlementRow[]): Promise<void> {
-  const [teamId, ...others] = new Set(rows.map(([teamId]) => teamId));
-  const { lock, settle } = others.length === 0 ? OF_ONE_TEAM : OF_MANY_TEAMS;
+/** One statement for all rows. */
+async function settleTogether(tx: Tx, rows: readonly SettlementRow[], ofOne: boolean): Promise<void> {
+  const { lock, settle } = ofOne ? OF_ONE_TEAM : OF_ANY_TEAM;
   const settled = rounds(rows).map((part) => {
     part.sort((a, b) => compare(a[1], b[1]));
     const column = (at: number) => part.map((row) => row[at] as string | number | null);
-    const team = others.length === 0 ? (teamId ?? '') : column(0);
+    const team = ofOne ? (part[0]?.[0] ?? '') : column(0);
     const places = [1, 2, 3, 4, 6, 7, 10, 11, 12, 13, 14, 15, 16];
     return Promise.all([tx.db.lock(lock, team, column(1)), tx.db.run(settle, team, ...places.map(column))]);
   });
@@ -222,27 +222,27 @@ function rounds(rows: readonly SettlementRow[]): SettlementRow[][] {
   return parts;
 }
 
-// Deliveries are found by an order that only the primary key has: the statements are planned once, perhaps while the
-// table is empty and each index seems as good as the others.
-//
-// With `ofOne`, `$1` is the team of all rows, so that a distributed database runs the statement on one node. Otherwise
-// `$1` lists the team of each row: a statement for each of 50 teams takes twice as much time of the database.
+/**
+ * The statements that lock and settle deliveries. `$1` lists the team of each row. With `ofOne`, `$1` is the team of all
+ * rows, so that a distributed database runs the statements on one node; elsewhere, a statement for each of 50 teams
+ * takes twice as much time of the database.
+ */
 const statements = ({ ofOne }: { ofOne: boolean }) => {
-  const team = ofOne ? '$1' : 'given.team_id';
   const [teams, teamId] = ofOne ? ['', ''] : ['$1::text[], ', 'team_id, '];
-  const isGiven = ofOne
-    ? 'delivery.team_id = $1 and delivery.id >= given.delivery_id and delivery.id <= given.delivery_id'
-    : `(delivery.team_id, delivery.id) >= (given.team_id, given.delivery_id)
-        and (delivery.team_id, delivery.id) <= (given.team_id, given.delivery_id)`;
-  const place = (locked: string) => `
+  const team = ofOne ? '$1' : 'given.team_id';
+  // Deliveries are found by an order that only the primary key has: the statements are planned once, perhaps while the
+  // table is empty and each index seems as good as the others. The nodes of a distributed database plan each time.
+  const place = `
     cross join lateral (
       select ctid as place from delivery
-      where ${isGiven}
-      order by delivery.team_id, delivery.id limit 1 ${locked}
-    ) delivery`;
+      where (delivery.team_id, delivery.id) >= (given.team_id, given.delivery_id)
+        and (delivery.team_id, delivery.id) <= (given.team_id, given.delivery_id)
+      order by delivery.team_id, delivery.id limit 1`;
   return {
     // This is a separate statement, so that the next one sees everything that was committed before the rows were locked.
-    lock: `select 1 from unnest(${teams}$2::text[]) as given (${teamId}delivery_id) ${place('for no key update')}`,
+    lock: ofOne
+      ? 'select 1 from delivery where team_id = $1 and id = any($2::text[]) order by id for no key update'
+      : `select 1 from unnest($1::text[], $2::text[]) as given (team_id, delivery_id) ${place} for no key update) delivery`,
     settle: `
       with given as materialized (
         select * from unnest(
@@ -252,7 +252,7 @@ const statements = ({ ofOne }: { ofOne: boolean }) => {
                     started_at, duration_ms, outcome, status, error, response, details)
       ),
       found as materialized (
-        select given.*, delivery.place from given ${place('')}
+        select given.*${ofOne ? '' : ', delivery.place'} from given ${ofOne ? '' : `${place}) delivery`}
       ),
       settled as (
         update delivery set
@@ -260,7 +260,7 @@ const statements = ({ ofOne }: { ofOne: boolean }) => {
           attempt = case when given.state = 'delivered' then greatest(delivery.attempt, given.attempt) else given.attempt end,
           class = case when given.state = 'delivered' then delivery.class else greatest(delivery.class, 1) end
         from found given
-        where delivery.ctid = given.place${ofOne ? ' and delivery.team_id = $1' : ''}
+        where ${ofOne ? 'delivery.team_id = $1 and delivery.id = given.delivery_id' : 'delivery.ctid = given.place'}
           and case when given.state = 'delivered' then delivery.state <> 'delivered'
               else delivery.state = 'waiting' and delivery.attempt = given.attempt - 1
                 and (select 1 from lane
@@ -271,7 +271,8 @@ const statements = ({ ofOne }: { ofOne: boolean }) => {
       )
       insert into attempt
         (team_id, delivery_id, number, started_at, duration_ms, outcome, status, error, response, details)
-      select ${ofOne ? '$1' : 'team_id'}, delivery_id, attempt, started_at, duration_ms, outcome, status, error, response, details
+      select ${ofOne ? '$1' : 'team_id'}, delivery_id, attempt, started_at, duration_ms, outcome, status, error, response,
+             details
       from settled
       on conflict (team_id, delivery_id, number) do update set
         started_at = excluded.started_at, duration_ms = excluded.duration_ms, outcome = excluded.outcome,
@@ -279,7 +280,7 @@ const statements = ({ ofOne }: { ofOne: boolean }) => {
   };
 };
 const OF_ONE_TEAM = statements({ ofOne: true });
-const OF_MANY_TEAMS = statements({ ofOne: false });
+const OF_ANY_TEAM = statements({ ofOne: false });
 
 const jsonOf = (value: object | null): string | null => (value === null ? null : JSON.stringify(value));
 

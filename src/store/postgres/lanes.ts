@@ -132,7 +132,7 @@ const withEvents = (inOrder: string, condition = 'true') => `
     select ${DUE_COLUMNS}, ${inOrder} as "inOrder" from found_due due
     cross join lateral (
       select id, type, sequence, body, trace from event
-      where event.team_id = due.team_id and event.sequence = due.event_sequence limit 1
+      where event.team_id = $1 and event.sequence = due.event_sequence limit 1
     ) event
     where (select state from webhook where team_id = $1 and id = $2) = 'active' and ${condition}
   ) due on true`;

@@ -134,7 +134,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
       isDistributed,
       rows,
       ([teamId]) => teamId,
-      (part) => calls.deliveries.settle({ rows: part }),
+      (part) => calls.deliveries.settle({ rows: part, ofOne: isDistributed }),
     );
     return { more: parts.some(({ more }) => more) };
   };
