@@ -147,7 +147,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
     isTold: () => notifications.isHeard,
   });
   watchers.add(({ deliveries, lanes }) => {
-    if (deliveries) laneAgenda.note(lanes && lanes.map(({ teamId }) => teamId));
+    if (deliveries) laneAgenda.note(lanes === null ? null : lanes.map(({ teamId }) => teamId));
   });
   return {
     ...calls,
