@@ -1,10 +1,11 @@
 /** The agenda: which teams have something to do, so that nobody searches all teams. */
 
 import assert from 'node:assert/strict';
+import { USAGE_GRACE_MS } from '../../model/usage.ts';
 import type { Store } from '../store.ts';
 import type { AgendaItem } from '../transaction.ts';
-import { subscribe } from './sending.ts';
-import { caseWith, makeJob, makeWorkflow, type Open } from './setup.ts';
+import { load, OK, settle, subscribe } from './sending.ts';
+import { caseWith, countUsage, makeJob, makeWorkflow, type Open, publishRun } from './setup.ts';
 
 export function testAgenda(open: Open): void {
   const it = caseWith(open);
@@ -31,8 +32,98 @@ export function testAgenda(open: Open): void {
     await makeJob(store, at);
     assert.deepEqual(await due(store, 'lanes'), [at.teamId]);
   });
+
+  it('counting takes a team off the agenda for usage, and a new event puts it back', async ({
+    store,
+    advance,
+  }) => {
+    const at = await makeWorkflow(store);
+    const job = await makeJob(store, at);
+    await countUsage(store, GRACE);
+    assert.deepEqual(await due(store, 'usage'), []);
+    const counted = async () => (await store.usage.read({ ...USAGE, teamId: at.teamId })).countedUntil;
+    advance(3_600_000);
+    assert.equal(await counted(), store.now() - GRACE.graceMs, 'nothing has happened since');
+    await store.jobs.cancel({ teamId: at.teamId, id: job.id, by: 'somebody' });
+    assert.deepEqual(await due(store, 'usage'), [at.teamId]);
+    const since = store.now();
+    advance(3_600_000);
+    assert.equal(await counted(), since - GRACE.graceMs, 'the events are not counted yet');
+  });
+
+  it('a team whose deliveries wait is due for counting a minute after its lanes', async ({
+    store,
+    advance,
+  }) => {
+    const at = await makeWorkflow(store);
+    const webhookId = await subscribe(store, at, ['workflow_queued']);
+    await makeJob(store, at);
+    await countUsage(store, GRACE);
+    const [usage] = await store.agenda.due({ item: 'usage', until: store.now() + HOUR_MS, limit: 9 });
+    assert.deepEqual(usage, { teamId: at.teamId, at: store.now() + GRACE.graceMs });
+    const [delivery] = await load(store, at.teamId, webhookId);
+    await settle(store, delivery, 1, { state: 'delivered' }, { ...OK, startedAt: store.now() });
+    advance(GRACE.graceMs);
+    await countUsage(store, GRACE);
+    assert.deepEqual(await due(store, 'usage'), []);
+    const { periods } = await store.usage.read({ ...USAGE, teamId: at.teamId });
+    assert.deepEqual(
+      periods.map(({ delivered }) => delivered),
+      [1],
+    );
+  });
+
+  it('events that do not end do not postpone a visit', async ({ store, advance }) => {
+    const at = await makeWorkflow(store);
+    await publishRun(store, at, { a: 'Ada' });
+    const [first] = await store.agenda.due({ item: 'prune', until: store.now() + HOUR_MS, limit: 9 });
+    for (let minute = 0; minute < 4; minute++) {
+      advance(60_000);
+      await publishRun(store, at, { a: `${minute}` });
+    }
+    const [last] = await store.agenda.due({ item: 'prune', until: store.now() + HOUR_MS, limit: 9 });
+    assert.deepEqual(last, first);
+  });
+
+  it('a visit is repeated when something is old, after a day, or soon if there were events', async ({
+    store,
+  }) => {
+    const at = await makeWorkflow(store);
+    const { teamId } = at;
+    await publishRun(store, at, { a: 'Ada' });
+    const sequence = await store.events.newestSequence({ teamId });
+    const next = async (input: { sequence: number; at: number | null }) => {
+      await store.agenda.visited({ teamId, ...input });
+      const [found] = await store.agenda.due({ item: 'prune', until: Number.MAX_SAFE_INTEGER, limit: 9 });
+      return found === undefined ? undefined : found.at - store.now();
+    };
+    assert.equal(await next({ sequence, at: store.now() + HOUR_MS }), HOUR_MS);
+    assert.equal(await next({ sequence, at: store.now() + 99 * HOUR_MS }), 24 * HOUR_MS);
+    assert.equal(await next({ sequence: sequence - 1, at: null }), 300_000);
+    assert.equal(await next({ sequence, at: null }), undefined);
+    for (const item of ['jobs', 'lanes', 'usage'] as const) {
+      assert.deepEqual(
+        await due(store, item),
+        [teamId],
+        `a visit makes ${item} due, in case their time is wrong`,
+      );
+    }
+  });
+
+  it('an audit line puts its team on the agenda for pruning within a day', async ({ store }) => {
+    const { id: teamId } = await store.teams.ensure({ slug: 'acme' });
+    await store.audit.add({ change: { teamId, action: 'keys.create', target: null, summary: '' } });
+    const teams = await store.agenda.due({ item: 'prune', until: store.now() + 24 * HOUR_MS, limit: 9 });
+    assert.deepEqual(
+      teams.map((team) => team.teamId),
+      [teamId],
+    );
+  });
 }
 
+const HOUR_MS = 3_600_000;
+const GRACE = { graceMs: USAGE_GRACE_MS, limit: 100 };
+const USAGE = { kind: 'team', subject: '', period: 'day', from: 0, until: Number.MAX_SAFE_INTEGER } as const;
 const ITEMS: readonly AgendaItem[] = ['jobs', 'lanes', 'usage', 'prune'];
 
 /** The teams on an agenda within the next hour. */

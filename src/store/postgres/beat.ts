@@ -1,6 +1,6 @@
 /**
- * Renews the leases of the jobs that a node runs. One statement renews all jobs that are not locked, without waiting
- * for a lock, so that a single locked job does not make its node lose all other jobs.
+ * Renews the leases of the jobs that a node runs. One statement for each team renews all jobs that are not locked,
+ * without waiting for a lock, so that a single locked job does not make its node lose all other jobs.
  */
 
 import { Problem } from '../../model/error.ts';
@@ -16,11 +16,20 @@ const LOCK_PART = 15;
 
 /** Makes `beat` from its two transactions. */
 export function beating(renew: {
-  free(input: BeatInput): ReturnType<typeof renewFree>;
+  free(input: BeatInput & { teamId: string }): ReturnType<typeof renewFree>;
   locked(input: Omit<BeatInput, 'held'> & { held: AttemptLease }): ReturnType<typeof renewLocked>;
 }): Store['jobs']['beat'] {
   return async (input) => {
-    const { locked, ...result } = await renew.free(input);
+    const result: BeatResult = { lost: [], canceled: [] };
+    const locked: AttemptLease[] = [];
+    const teams = Map.groupBy(input.held, ({ teamId }) => teamId);
+    const ofTeam = async ([teamId, held]: [string, AttemptLease[]]) => {
+      const free = await renew.free({ ...input, teamId, held });
+      result.lost.push(...free.lost);
+      result.canceled.push(...free.canceled);
+      locked.push(...free.locked);
+    };
+    await Promise.all([...teams].map(ofTeam));
     const late: AttemptLease[] = [];
     const single = async (held: AttemptLease) => {
       try {
@@ -41,32 +50,31 @@ export function beating(renew: {
  * Selects a job by its primary key, not by the other conditions. Otherwise the planner might search the index
  * of running jobs. During a long transaction, that index keeps an entry for every job that has run since its start.
  */
-const byKey = (name: string) => `
-  select * from job where job.team_id = ${name}.team_id and job.id = ${name}.id limit 1`;
+const byKey = (name: string) => `select * from job where job.team_id = $1 and job.id = ${name}.id limit 1`;
 
-/** Renews the jobs that are not locked at this moment. Returns the locked jobs in `locked`. */
+/** Renews those jobs of a team that are not locked at this moment. Returns the locked jobs in `locked`. */
 export async function renewFree(
   tx: Tx,
-  { nodeId, held, leaseMs }: BeatInput,
+  { teamId, nodeId, held, leaseMs }: BeatInput & { teamId: string },
 ): Promise<BeatResult & { locked: AttemptLease[] }> {
   const rows = await tx.db.all<{ place: number; renewed: boolean; canceled: boolean }>(
     `with held as materialized (
-       select mine.place, job.team_id, job.id, job.attempt
-       from unnest($1::text[], $2::text[], $3::integer[]) with ordinality as mine (team_id, id, attempt, place)
+       select mine.place, job.id, job.attempt
+       from unnest($2::text[], $3::integer[]) with ordinality as mine (id, attempt, place)
        cross join lateral (${byKey('mine')}) job
        where job.attempt = mine.attempt and job.state = 'running' and job.node_id = $4
      ), free as materialized (
-       select job.team_id, job.id
+       select job.id
        from held cross join lateral (${byKey('held')} for update skip locked) job
        where job.attempt = held.attempt and job.state = 'running' and job.node_id = $4
      ), renewed as (
        update job set lease_until = $5 from free
-       where job.team_id = free.team_id and job.id = free.id
-       returning job.team_id, job.id, job.cancel_requested_at
+       where job.team_id = $1 and job.id = free.id
+       returning job.id, job.cancel_requested_at
      )
      select held.place, renewed.id is not null as renewed, renewed.cancel_requested_at is not null as canceled
-     from held left join renewed on renewed.team_id = held.team_id and renewed.id = held.id`,
-    held.map(({ teamId }) => teamId),
+     from held left join renewed on renewed.id = held.id`,
+    teamId,
     held.map(({ jobId }) => jobId),
     held.map(({ attempt }) => attempt),
     nodeId,
