@@ -147,8 +147,9 @@ export async function multiply(
     }
   }
   await rows(
-    `insert into usage_place (team_id, sequence) select team_id, max(sequence) from event where ${ofTeam} group by team_id
-     on conflict (team_id) do update set sequence = excluded.sequence`,
+    `insert into usage_place (team_id, sequence, attempts_until)
+     select team_id, max(sequence), ${Date.now() - DAY_MS} from event where ${ofTeam} group by team_id
+     on conflict (team_id) do update set sequence = excluded.sequence, attempts_until = excluded.attempts_until`,
     [teamId],
   );
 }
