@@ -28,8 +28,9 @@ const MOST: Record<string, [statements: number, trips: number, pages: number]> =
   'a job is queued': [10, 3, 65],
   'a job is refused': [4, 2, 6],
   'a job is looked up': [1, 1, 3],
-  'a job is claimed': [11, 5, 67],
-  'there is nothing to claim': [1, 1, 2],
+  // This store receives no notifications, so a sweep of the agenda precedes each claim.
+  'a job is claimed': [12, 6, 67],
+  'there is nothing to claim': [2, 2, 12],
   'a running job is renewed': [3, 2, 14],
   'a batch is compared': [6, 2, 9],
   'a batch is written': [6, 4, 30],

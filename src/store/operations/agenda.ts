@@ -116,22 +116,30 @@ const LOWER = `
   where id = $1 and (${ITEMS.map((item, at) => `$${at + 2}::bigint < coalesce(${COLUMNS[item]}, $${at + 2}::bigint + 1)`).join(' or ')})`;
 
 /**
- * Lists teams whose item is due by `until`, and after `after` if it is set; the longest due first. Reads only the index
- * of the item.
+ * Lists teams whose item is due by `until`, the longest due first, and then teams whose item is due after `beyond`
+ * (default: none). Lists at most `limit` of each. Reads only the index of the item.
  */
 export function dueTeams(
   view: View,
-  { item, after = -1, until, limit }: { item: AgendaItem; after?: number; until: number; limit: number },
+  { item, until, beyond = Number.MAX_SAFE_INTEGER, limit }: DueInput,
 ): Promise<DueTeam[]> {
-  return view.db.all<DueTeam>(DUE[item], until, limit, after);
+  return view.db.all<DueTeam>(DUE[item], until, beyond, limit);
 }
 
+interface DueInput {
+  item: AgendaItem;
+  until: number;
+  beyond?: number;
+  limit: number;
+}
+
+const dated = (item: AgendaItem, condition: string) => `
+  select * from (
+    select id as "teamId", ${COLUMNS[item]} as at from team /* use team_${item} */
+    where ${COLUMNS[item]} ${condition} order by ${COLUMNS[item]} limit $3
+  ) as dated`;
 const DUE = Object.fromEntries(
-  ITEMS.map((item) => [
-    item,
-    `select id as "teamId", ${COLUMNS[item]} as at from team /* use team_${item} */
-     where ${COLUMNS[item]} > $3 and ${COLUMNS[item]} <= $1 order by ${COLUMNS[item]} limit $2`,
-  ]),
+  ITEMS.map((item) => [item, `${dated(item, '<= $1')} union all ${dated(item, '> $2')}`]),
 ) as Record<AgendaItem, string>;
 
 /**

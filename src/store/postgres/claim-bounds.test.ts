@@ -5,7 +5,7 @@ import { EMPTY_TABLES, makeDatabase } from '../../../test/support/postgres.ts';
 import { silentLogger } from '../../observe/log.ts';
 import { CLAIM, failAttempt, makeJob, makeRunning, makeWorkflow } from '../conformance/setup.ts';
 import { openStore } from '../open.ts';
-import { type Bounds, ClaimBounds } from './claim-bounds.ts';
+import { ClaimBounds } from './claim-bounds.ts';
 import { openPool } from './connections.ts';
 import { Database } from './database.ts';
 
@@ -82,17 +82,19 @@ test('a claim finds a job that is retried after a survey', async () => {
   assert.deepEqual(await claimed(), [held.jobId]);
 });
 
-test('a survey is taken after 60 claims, and after 60 s if claims are rare', async () => {
+test('a survey is taken after 60 searches, and after 60 s if searches are rare', () => {
   let elapsedMs = 0;
   const surveys: number[] = [];
-  const survey = async (): Promise<Bounds> => {
+  const bounds = new ClaimBounds(() => elapsedMs);
+  const search = () => {
+    const to = bounds.next(elapsedMs);
+    if (to === -1) return;
     surveys.push(elapsedMs);
-    return { waitingSince: elapsedMs, runningSince: elapsedMs, running: [] };
+    bounds.surveyed(to, { firstAt: null, old: ['a'] });
   };
-  const bounds = new ClaimBounds(survey, () => elapsedMs);
-  for (; elapsedMs <= 120_000; elapsedMs += 5_000) await bounds.next(elapsedMs);
+  for (; elapsedMs <= 120_000; elapsedMs += 5_000) search();
   assert.deepEqual(surveys, [60_000, 120_000]);
-  assert.equal(bounds.waitingSince, 120_000);
-  for (let claim = 0; claim < 60; claim += 1) await bounds.next(elapsedMs);
+  assert.deepEqual(bounds.current, { waitingSince: 110_000, runningSince: 110_000, running: ['a'] });
+  for (let n = 0; n < 60; n += 1) search();
   assert.deepEqual(surveys, [60_000, 120_000, 125_000]);
 });

@@ -1,48 +1,85 @@
 /**
  * Claims due jobs for a node, fairly between teams, while other nodes do the same.
  *
- *     turns ──▶ how many jobs each team may start ──▶ a transaction per team, a few at a time ──▶ jobs
- *       ▲                                               └── the team had fewer jobs, or its rows are locked
- *       └────────────────── for the remaining places, without that team ──┘
+ *     agenda ──▶ search of a few teams ──▶ how many jobs each may start ──▶ a transaction per team, a few at a time ──▶ jobs
+ *                        ▲                   ▲                                 │
+ *                        └── places left ────┴── without a team that had fewer jobs, or whose rows are locked
  *
- * The first step is a plain read, which locks nothing. The transaction of a team then takes the lock of the team's
+ * The node's memory says which teams may have due jobs (`team-agenda.ts`). As many teams as there are places, and a few
+ * more, are searched by plain reads, which lock nothing. The transaction of a team then takes the lock of the team's
  * claims, so that no other node claims jobs of this team until the commit. The transaction counts running jobs, and
  * starts jobs within `perTeam`. Locked rows of one team therefore delay no other team, and transactions that write
- * events delay claims only while they commit.
+ * events delay claims only while they commit. No statement reads rows of more than one team.
  */
 
 import { Problem } from '../../model/error.ts';
+import { type Competitor, canStart, ranked } from '../../model/job-turns.ts';
 import type { Clock } from '../../std/clock.ts';
-import { type ClaimedJob, claimedJob, hasSeveralTeams, LONGEST_WAIT_MS } from '../operations/attempts.ts';
+import { raise } from '../operations/agenda.ts';
+import { type ClaimedJob, claimedJob, LONGEST_WAIT_MS } from '../operations/attempts.ts';
 import { appendJobEvent } from '../operations/jobs.ts';
-import { type JobRow, OF_JOB, toJob, WORKFLOW, type WorkflowRow } from '../rows.ts';
+import { type JobRow, toJob, WORKFLOW, type WorkflowRow } from '../rows.ts';
 import type { Value } from '../sql.ts';
 import type { Store } from '../store.ts';
 import type { Tx, View } from '../transaction.ts';
-import { type Bounds, ClaimBounds, WAITS } from './claim-bounds.ts';
+import { type Bounds, ClaimBounds, NONE, type Survey } from './claim-bounds.ts';
+import { FIRST, SEARCH, TAKE } from './claim-statements.ts';
+import type { Database } from './database.ts';
+import type { TeamAgenda } from './team-agenda.ts';
 
 type ClaimInput = Parameters<Store['jobs']['claim']>[0];
 
-/** Asks which teams may start jobs. The teams in `without` are left out. */
-interface TurnsInput extends ClaimInput {
-  bounds: Bounds;
-  without: readonly string[];
-  /** Teams whose jobs were claimed, the most recent last. */
-  served: readonly string[];
-}
-
-/** Starts up to `limit` jobs of one team. */
-interface TakeInput extends ClaimInput {
-  bounds: Bounds;
-  /**
-   * The team whose jobs are started. The field is not called `teamId`, because this call would then wait for the team's
-   * turn at a connection.
-   */
+/** What both statements take. */
+interface OfTeam {
+  /** Not called `teamId`, because the call would then wait for the team's turn at a connection. */
   from: string;
+  bounds: Bounds;
+  /** Workflows of this team whose jobs this node must not run. */
+  except: readonly string[];
+  limit: number;
 }
 
-/** Maximum number of teams remembered as served. All other teams count as never served. */
-const MAX_SERVED = 1_000;
+interface Searched extends OfTeam {
+  /** The end of a survey (see `ClaimBounds`). */
+  surveyTo: number;
+}
+
+/** What a search finds. */
+interface Found extends Survey {
+  running: number;
+  /** The team's own limit of running jobs. Null if the team has none. */
+  most: number | null;
+  /** When the team is due by its row. */
+  storedAt: number | null;
+  /** When jobs that this node may start were due: at most `limit`, in the order in which they start. */
+  dueAt: number[];
+}
+
+interface Taken extends OfTeam, Pick<ClaimInput, 'nodeId' | 'leaseMs' | 'perTeam'> {}
+
+/** What a node remembers of a team. */
+interface Remembered {
+  bounds: ClaimBounds;
+  /** The number of the claimed job by which the team was last served. 0: never. */
+  served: number;
+  running: number;
+  /** When the running jobs were counted, in milliseconds of the monotonic clock. */
+  countedMs: number;
+}
+
+/** Maximum number of teams remembered. All other teams count as never served. */
+const MAX_REMEMBERED = 10_000;
+/** After this time, a count of running jobs is not used any more. */
+const COUNTED_MS = 5_000;
+
+/** How many more teams than places a search begins with, because some may have no due jobs. */
+const SPARE = 4;
+/** Maximum number of teams that are searched together. */
+const MAX_SEARCHED = 64;
+/** A team's time in the database is raised when it is this old. An active team's row is therefore rarely written. */
+const RAISE_AFTER_MS = 10_000;
+/** Maximum number of teams that are searched for the time of the first job. */
+const MAX_FIRST = 8;
 
 /** Maximum number of transactions that one claim runs at the same time. */
 const AT_ONCE = 4;
@@ -58,50 +95,202 @@ export const LOCK_MS = 500;
  */
 const HUNG_MS = 2_000;
 
+/** How long it is known that there are several teams. */
+const SEVERAL_MS = 60_000;
+
 /**
  * Makes `claim` and `nextDueAt` from their operations. If `claim` rejects, the table may already show jobs as running
  * on this node: other transactions of the same claim, or the failed transaction itself, may have been committed.
  */
 export function claiming(running: {
-  turns(input: TurnsInput): Promise<string[]>;
-  take(input: TakeInput): Promise<ClaimedJob[]>;
-  survey(input: undefined): Promise<Bounds>;
-  oldest(input: { since: number }): Promise<number | null>;
+  search(input: Searched[]): Promise<Found[]>;
+  take(input: Taken): Promise<ClaimedJob[]>;
+  raise(input: { teamId: string }): Promise<number | null>;
+  hasSeveralTeams(): Promise<boolean>;
+  agenda: TeamAgenda;
   now: Clock;
 }): Pick<Store['jobs'], 'claim' | 'nextDueAt'> {
-  const known = new ClaimBounds(running.survey);
-  const served = new Set<string>();
+  const { agenda, now } = running;
+  const remembered = new Map<string, Remembered>();
   /** The skipped teams, each with the time at which skipping ends, by the monotonic clock. */
   const hung = new Map<string, number>();
-  const claim: Store['jobs']['claim'] = async (input) => {
-    const bounds = await known.next(running.now());
-    for (const [teamId, untilMs] of hung) if (untilMs <= performance.now()) hung.delete(teamId);
-    const without = [...hung.keys()];
-    const claimed: ClaimedJob[] = [];
-    for (let round = 0; round < MAX_ROUNDS && claimed.length < input.limit; round++) {
-      const limit = input.limit - claimed.length;
-      const busy = input.busy && [...input.busy, ...claimed.map(({ job }) => job.teamId)];
-      const request = { ...input, limit, bounds, ...(busy && { busy }) };
-      const turns = await running.turns({ ...request, without, served: [...served] });
-      const places = new Map<string, number>();
-      for (const teamId of turns) places.set(teamId, (places.get(teamId) ?? 0) + 1);
-      const taken = await concurrently(places, async ([teamId, most]) => {
-        const jobs = await unlessBusy(running.take({ ...request, limit: most, from: teamId }));
-        if (jobs === undefined) hung.set(teamId, performance.now() + HUNG_MS);
-        return [teamId, jobs ?? []] as const;
+  const toRaise = new Set<string>();
+  let isRaising = false;
+  let served = 0;
+  let severalUntilMs = Number.NEGATIVE_INFINITY;
+
+  return {
+    async claim(input) {
+      const rest = await candidates();
+      const teams = new Map<string, Competitor>();
+      const claimed: ClaimedJob[] = [];
+      for (let round = 0; round < MAX_ROUNDS && claimed.length < input.limit; round++) {
+        const limit = input.limit - claimed.length;
+        const busy = input.busy && [...input.busy, ...claimed.map(({ job }) => job.teamId)];
+        const turns = await turnsOf({ ...input, limit, ...(busy && { busy }) }, teams, rest);
+        const places = new Map<string, number>();
+        for (const teamId of turns) places.set(teamId, (places.get(teamId) ?? 0) + 1);
+        const taken = await concurrently(places, async ([teamId, most]) => {
+          const of = { ...ofTeam(input, teamId), limit: most, bounds: memory(teamId).bounds.current };
+          const { nodeId, leaseMs, perTeam } = input;
+          const jobs = await unlessBusy(running.take({ ...of, nodeId, leaseMs, perTeam }));
+          if (jobs === undefined) hung.set(teamId, performance.now() + HUNG_MS);
+          noteTaken(teamId, most, jobs ?? []);
+          return [teamId, jobs ?? []] as const;
+        });
+        const byTeam = new Map(taken);
+        const jobs = turns.flatMap((teamId) => byTeam.get(teamId)?.shift() ?? []);
+        for (const { job } of jobs) memory(job.teamId).served = served += 1;
+        claimed.push(...jobs);
+        if (jobs.length === turns.length) break;
+      }
+      return claimed;
+
+      function noteTaken(teamId: string, most: number, { length }: readonly ClaimedJob[]): void {
+        const team = teams.get(teamId) as Competitor;
+        const isOver = length < most;
+        team.running += length;
+        team.dueAt = isOver ? [] : team.dueAt.slice(length);
+        memory(teamId).running = team.running;
+      }
+    },
+
+    async nextDueAt() {
+      let first: number | null = null;
+      let searched = 0;
+      for (const { teamId, at } of await agenda.all()) {
+        if (first !== null && at >= first) break;
+        if (searched++ === MAX_FIRST) return at;
+        const [{ firstAt }] = (await search([ofTeam({ limit: 1 }, teamId)])) as [Found];
+        first = firstAt === null ? first : Math.min(first ?? firstAt, firstAt);
+      }
+      return first;
+    },
+  };
+
+  /** The teams that may have due jobs, in the order in which they are searched. */
+  async function candidates(): Promise<string[]> {
+    const nowMs = performance.now();
+    for (const [teamId, untilMs] of hung) if (untilMs <= nowMs) hung.delete(teamId);
+    const due = (await agenda.due())
+      .filter(({ teamId }) => !hung.has(teamId))
+      .map(({ teamId }) => {
+        const known = remembered.get(teamId);
+        const isCounted = known !== undefined && nowMs - known.countedMs < COUNTED_MS;
+        return { teamId, running: isCounted ? known.running : 0, served: known?.served ?? 0 };
       });
-      const byTeam = new Map(taken);
-      const jobs = turns.flatMap((teamId) => byTeam.get(teamId)?.shift() ?? []);
-      for (const { job } of jobs) noteServed(served, job.teamId);
-      claimed.push(...jobs);
-      if (jobs.length === turns.length) break;
-      for (const [teamId, most] of places) {
-        if (jobs.filter(({ job }) => job.teamId === teamId).length < most) without.push(teamId);
+    // The sort is stable, so of equal teams the one that has been due longest comes first.
+    due.sort((one, other) => one.running - other.running || one.served - other.served);
+    return due.map(({ teamId }) => teamId);
+  }
+
+  /**
+   * Returns the team for each place, in order. Searches teams of `rest` until each place can go to another team, and
+   * adds what it finds to `teams`. The last place may be reserved for a team without running jobs on this node (see
+   * `busy` of `claim`).
+   */
+  async function turnsOf(
+    input: ClaimInput,
+    teams: Map<string, Competitor>,
+    rest: string[],
+  ): Promise<string[]> {
+    const { limit, perTeam } = input;
+    for (;;) {
+      const turns = await withLastPlace(input, [...teams.values()]);
+      const isEnough = turns.length === limit && [...teams.values()].filter(canStart).length >= limit;
+      if (isEnough || rest.length === 0) return turns;
+      const next = rest.splice(0, Math.min(MAX_SEARCHED, Math.max(limit + SPARE, teams.size)));
+      const found = await search(next.map((teamId) => ofTeam(input, teamId)));
+      for (const [at, teamId] of next.entries()) {
+        const { running, most, dueAt } = found[at] as Found;
+        teams.set(teamId, { teamId, running, most: most ?? perTeam, served: memory(teamId).served, dueAt });
       }
     }
-    return claimed;
-  };
-  return { claim, nextDueAt: () => running.oldest({ since: known.waitingSince }) };
+  }
+
+  async function withLastPlace({ limit, busy }: ClaimInput, teams: Competitor[]): Promise<string[]> {
+    const found = ranked(teams, limit);
+    const last = found[limit - 1];
+    if (busy === undefined || last === undefined) return found;
+    const before = found.slice(0, -1);
+    const having = new Set([...busy, ...before]);
+    if (!having.has(last) || !(await hasSeveralTeams())) return found;
+    const others = teams.filter(({ teamId }) => !having.has(teamId));
+    return [...before, ...ranked(others, 1)];
+  }
+
+  /** A single team may use the whole capacity of a node. */
+  async function hasSeveralTeams(): Promise<boolean> {
+    if (now() < severalUntilMs) return true;
+    const hasSeveral = await running.hasSeveralTeams();
+    if (hasSeveral) severalUntilMs = now() + SEVERAL_MS;
+    return hasSeveral;
+  }
+
+  /** Searches teams, and notes when each of them is next due. */
+  async function search(inputs: Omit<OfTeam, 'bounds'>[]): Promise<Found[]> {
+    const since = agenda.changes;
+    const surveys = inputs.map(({ from }) => memory(from).bounds.next(now()));
+    const found = await running.search(
+      inputs.map((input, n) => ({
+        ...input,
+        surveyTo: surveys[n] as number,
+        bounds: memory(input.from).bounds.current,
+      })),
+    );
+    for (const [n, one] of found.entries()) {
+      const teamId = inputs[n]?.from as string;
+      const known = memory(teamId);
+      if ((surveys[n] as number) >= 0) known.bounds.surveyed(surveys[n] as number, one);
+      Object.assign(known, { running: one.running, countedMs: performance.now() });
+      agenda.put({ teamId, at: one.firstAt, since });
+      if (isTooEarly(one)) toRaise.add(teamId);
+    }
+    void raiseAll();
+    return found;
+  }
+
+  /** Whether a team's row names a time that is too early, and long enough ago to write the row. */
+  function isTooEarly({ storedAt, firstAt, dueAt }: Found): boolean {
+    if (storedAt === null || dueAt.length > 0 || (firstAt !== null && firstAt <= now())) return false;
+    return storedAt <= now() - RAISE_AFTER_MS || storedAt > now() + LONGEST_WAIT_MS;
+  }
+
+  /** Raises the times of teams, one team at a time. No claim waits for it. */
+  async function raiseAll(): Promise<void> {
+    if (isRaising) return;
+    isRaising = true;
+    for (const teamId of toRaise) {
+      toRaise.delete(teamId);
+      // After a failure, the next search of the team tries again.
+      await running.raise({ teamId }).catch(() => undefined);
+    }
+    isRaising = false;
+  }
+
+  function memory(teamId: string): Remembered {
+    const known = remembered.get(teamId) ?? {
+      bounds: new ClaimBounds(),
+      served: 0,
+      running: 0,
+      countedMs: Number.NEGATIVE_INFINITY,
+    };
+    remembered.delete(teamId);
+    remembered.set(teamId, known);
+    for (const longestAgo of remembered.keys()) {
+      if (remembered.size <= MAX_REMEMBERED) break;
+      remembered.delete(longestAgo);
+    }
+    return known;
+  }
+}
+
+function ofTeam(
+  { limit, except = [] }: Pick<ClaimInput, 'limit' | 'except'>,
+  from: string,
+): Omit<OfTeam, 'bounds'> {
+  const ofThis = except.filter(({ teamId }) => teamId === from);
+  return { from, limit, except: ofThis.map(({ workflowId }) => workflowId) };
 }
 
 /** Handles every item, a few items at a time. If one fails, rejects only after all running calls have ended. */
@@ -130,59 +319,25 @@ function unlessBusy<Result>(work: Promise<Result>): Promise<Result | undefined> 
   });
 }
 
-function noteServed(served: Set<string>, teamId: string): void {
-  served.delete(teamId);
-  served.add(teamId);
-  for (const longestAgo of served) {
-    if (served.size <= MAX_SERVED) return;
-    served.delete(longestAgo);
-  }
+/** Searches teams: one statement each, which are sent together. */
+export async function search(view: View, inputs: Searched[]): Promise<Found[]> {
+  const found = await (view.db as Database).each<Found>(
+    SEARCH,
+    inputs.map((input) => [...sharedValues(view, input), input.surveyTo]),
+  );
+  return found.map(([row]) => row as Found);
 }
 
-/**
- * Returns the team for each place, in order. The last place may be reserved for a team without running jobs on this
- * node (see `busy` of `claim`).
- */
-export async function turns(view: View, input: TurnsInput): Promise<string[]> {
-  const { limit, busy, without } = input;
-  const found = await ranked(view, input);
-  const last = found[limit - 1];
-  if (busy === undefined || last === undefined) return found;
-  const before = found.slice(0, -1);
-  const having = [...new Set([...busy, ...before])];
-  if (!having.includes(last) || !(await hasSeveralTeams(view))) return found;
-  return [...before, ...(await ranked(view, { ...input, limit: 1, without: [...without, ...having] }))];
-}
-
-/** Ranks only the teams that come first. If these have too few due jobs, ranks all teams. */
-async function ranked(view: View, input: TurnsInput): Promise<string[]> {
-  const some = 2 * input.limit + 8;
-  const first = await rankedOf(view, input, some);
-  if (first.ranked.length === input.limit || first.teams <= some) return first.ranked;
-  return (await rankedOf(view, input, first.teams)).ranked;
-}
-
-/** Ranks at most `teams` teams. The returned `teams` counts all teams that have waiting jobs and room to run them. */
-async function rankedOf(
-  view: View,
-  { without, served, ...input }: TurnsInput,
-  teams: number,
-): Promise<{ ranked: string[]; teams: number }> {
-  const values = [...sharedValues(view, input), teams, without, served];
-  const rows = await view.db.all<{ id: string | null; teams: number }>(TURNS, ...values);
-  return { ranked: rows.flatMap(({ id }) => id ?? []), teams: rows[0]?.teams ?? 0 };
-}
-
-/** Starts jobs of a team. */
-export async function take(tx: Tx, input: TakeInput): Promise<ClaimedJob[]> {
-  const { from: teamId, nodeId, leaseMs } = input;
+/** Starts up to `limit` jobs of a team. */
+export async function take(tx: Tx, input: Taken): Promise<ClaimedJob[]> {
+  const { from: teamId, nodeId, leaseMs, perTeam } = input;
   const [, rows] = await Promise.all([
     tx.db.run('select pg_advisory_xact_lock(hashtextextended($1, 0))', `flowhook claims ${teamId}`),
     // This is a separate statement, so that it sees everything that was committed before the lock was taken.
     tx.db.all<JobRow & { dueAt: number; place: number }>(
       TAKE,
       ...sharedValues(tx, input),
-      teamId,
+      perTeam,
       nodeId,
       tx.now + leaseMs,
     ),
@@ -202,155 +357,22 @@ export async function take(tx: Tx, input: TakeInput): Promise<ClaimedJob[]> {
   );
 }
 
-/** Both statements take these values as parameters $1 to $10. */
-function sharedValues(
-  { now }: View,
-  { perTeam, except = [], bounds, limit }: Omit<TurnsInput, 'without' | 'served'>,
-): Value[] {
-  return [
-    now,
-    now + LONGEST_WAIT_MS,
-    perTeam,
-    limit,
-    except.map(({ teamId }) => teamId),
-    except.map(({ workflowId }) => workflowId),
-    bounds.waitingSince,
-    bounds.runningSince,
-    bounds.running.map(({ teamId }) => teamId),
-    bounds.running.map(({ id }) => id),
-  ];
+/** Raises the time at which a team's jobs are due to that of the first waiting job. */
+export function raiseJobs(tx: Tx, { teamId }: { teamId: string }): Promise<number | null> {
+  const next = async () =>
+    (await tx.db.get<{ at: number | null }>(FIRST, teamId, NONE.waitingSince))?.at ?? null;
+  return raise(tx, { teamId, item: 'jobs' }, next);
 }
 
-/** Selects waiting jobs that are dated after the bound. Dead index entries before the bound are never read. */
-const MAY_WAIT = `${WAITS} and job.run_at >= $7`;
-
-/** Selects the team of each running job: jobs claimed since the bound, and older jobs that the bounds list by id. */
-const runningTeams = (among = '') => `
-  select job.team_id from job where job.state = 'running' and job.run_at >= $8 ${among}
-  union all
-  select job.team_id from unnest($9::text[], $10::text[]) as named (team_id, id)
-  cross join lateral (
-    select * from job where job.team_id = named.team_id and job.id = named.id limit 1
-  ) job
-  where job.state = 'running' and job.run_at < $8 ${among}`;
-
-/** Selects due jobs of one team and priority that this node may run. The job that has been due longest comes first. */
-const next = (limit: string) => `
-  (select job.id, job.attempt, job.run_at, 0 as misdated from job
-   where ${MAY_WAIT} and job.team_id = level.team_id and job.priority = level.priority and job.run_at <= $1
-     and not (job.team_id, job.workflow_id) in (select team_id, workflow_id from excepted)
-   order by job.run_at limit ${limit})
-  union all
-  (select job.id, job.attempt, job.run_at, 1 from job
-   where ${MAY_WAIT} and job.team_id = level.team_id and job.priority = level.priority and job.run_at > $2
-     and not (job.team_id, job.workflow_id) in (select team_id, workflow_id from excepted)
-   order by job.run_at limit ${limit})`;
-
-const EXCEPTED = `
-  excepted as materialized (
-    select * from unnest($5::text[], $6::text[]) as excepted (team_id, workflow_id)
-  )`;
-
-// This is a loose index scan, as in `waiting` below. It seeks from priority to priority in the index `job_due`.
-const LEVEL = `
-  level (team_id, priority) as (
-    select turn.team_id,
-           (select job.priority from job where ${MAY_WAIT} and job.team_id = turn.team_id
-            order by job.priority desc limit 1)
-    from turn
-    union all
-    select level.team_id,
-           (select job.priority from job where ${MAY_WAIT} and job.team_id = level.team_id
-              and job.priority < level.priority
-            order by job.priority desc limit 1)
-    from level where level.priority is not null
-  )`;
-
-const IN_TEAM = 'level.priority desc, due.misdated, due.run_at, due.id';
-
-// Teams take turns, so that no team's backlog delays another team. The team with the fewest running jobs comes first;
-// on a tie, the team that was served longest ago. The rank of a job is the number of jobs that its team would have
-// running if the job started. Starting the jobs with the lowest ranks first therefore gives teams turns.
-//
-// `waiting` seeks from team to team in the index `job_due`. Its cost depends on the number of teams and priorities, not
-// on the number of waiting jobs.
-const TURNS = `
-  with recursive
-    ${EXCEPTED},
-    waiting (team_id) as (
-      (select job.team_id from job where ${MAY_WAIT} order by job.team_id limit 1)
-      union all
-      select (select job.team_id from job where ${MAY_WAIT} and job.team_id > waiting.team_id
-              order by job.team_id limit 1)
-      from waiting where waiting.team_id is not null
-    ),
-    running as materialized (
-      select team_id, count(*)::integer as jobs from (${runningTeams()}) counted group by team_id
-    ),
-    served as materialized (
-      select * from unnest($13::text[]) with ordinality as served (team_id, turn)
-    ),
-    open as materialized (
-      select waiting.team_id, coalesce(running.jobs, 0) as running, coalesce(served.turn, 0) as served,
-             coalesce(quota.most, $3) as most
-      from waiting
-      left join quota on quota.team_id = waiting.team_id and quota.name = 'runningJobs'
-      left join running on running.team_id = waiting.team_id
-      left join served on served.team_id = waiting.team_id
-      where waiting.team_id is not null and coalesce(running.jobs, 0) < coalesce(quota.most, $3)
-        and not waiting.team_id = any($12::text[])
-    ),
-    turn as materialized (
-      select * from open order by running, served, team_id limit $11
-    ),
-    ${LEVEL},
-    candidate as materialized (
-      select turn.team_id, turn.running, turn.served, turn.most, due.run_at,
-             row_number() over (partition by turn.team_id order by ${IN_TEAM}) as place
-      from turn
-      join level on level.team_id = turn.team_id and level.priority is not null
-      cross join lateral (${next('$4')}) due
-    ),
-    ranked as materialized (
-      select team_id,
-             row_number() over (order by running + place, case place when 1 then served end nulls last,
-                                         run_at, team_id, place) as rank
-      from candidate where running + place <= most
-      order by rank limit $4
-    )
-  select ranked.team_id as id, counted.teams
-  from (select count(*) as teams from open) counted left join ranked on true
-  order by ranked.rank`;
-
-// The statement locks up to eight jobs more than may start, because other transactions may have locked some. The
-// `run_at` of a running job is the time of its claim, because `run_at` orders the index `job_running`.
-const TAKE = `
-  with recursive
-    ${EXCEPTED},
-    turn (team_id) as materialized (select $11::text collate "C"),
-    ${LEVEL},
-    room as materialized (
-      select coalesce((select most from quota where team_id = $11 and name = 'runningJobs'), $3)
-        - (select count(*) from (${runningTeams('and job.team_id = $11')}) counted) as jobs
-    ),
-    candidate as materialized (
-      select due.id, due.attempt, row_number() over (order by ${IN_TEAM}) as place
-      from level cross join lateral (${next('$4::integer + 8')}) due
-      where level.priority is not null
-    ),
-    free as materialized (
-      select job.team_id, job.id, job.run_at as due_at, candidate.place
-      -- Each job is looked up separately. With a join, the planner might read all jobs of the team.
-      from candidate cross join lateral (
-        select * from job where job.team_id = $11 and job.id = candidate.id
-          and job.state in ('queued', 'retrying') and job.slot + job.parked = 0 and job.attempt = candidate.attempt
-        limit 1 for update skip locked
-      ) job
-      where candidate.place <= $4::integer + 8
-      order by candidate.place limit (select least(greatest(jobs, 0), $4) from room)
-    )
-  update job
-  set state = 'running', attempt = job.attempt + 1, node_id = $12, lease_until = $13, progress = null, run_at = $1,
-      process_pid = null, process_started_at = null, started_at = coalesce(job.started_at, $1)
-  from free where job.team_id = free.team_id and job.id = free.id
-  returning ${OF_JOB}, free.due_at as "dueAt", free.place`;
+function sharedValues({ now }: View, { from, bounds, except, limit }: OfTeam): Value[] {
+  return [
+    from,
+    bounds.waitingSince,
+    now,
+    now + LONGEST_WAIT_MS,
+    [...except],
+    bounds.runningSince,
+    [...bounds.running],
+    limit,
+  ];
+}

@@ -62,6 +62,22 @@ export class Database implements Sql {
     return rows as Row[];
   }
 
+  /**
+   * Runs a statement once for each list of values. All are sent together, on one connection. Returns the rows of each.
+   */
+  each<Row>(sql: string, lists: readonly Value[][]): Promise<Row[][]> {
+    const runs = this.#runs;
+    if (!(runs instanceof pg.Pool)) return Promise.all(lists.map((values) => this.all<Row>(sql, ...values)));
+    const sendAll = (prepares: boolean) =>
+      onConnection(runs, async (...on) => {
+        const sent = lists.map((values) => readOn(on, { prepares }, sql, values.map(storable)));
+        // The connection is returned after the last of them.
+        await Promise.allSettled(sent);
+        return (await Promise.all(sent)).map(({ rows }) => rows as Row[]);
+      });
+    return unlessOutdated(sendAll, this.#prepares);
+  }
+
   /** Runs a statement; returns the number of changed rows. */
   async run(sql: Statement, ...values: (Value | Part)[]): Promise<number> {
     const { rowCount } = await this.#query(textOf(sql, values, 'postgres'), values);
@@ -98,50 +114,50 @@ export class Database implements Sql {
     if (this.#over)
       return Promise.reject(new Error('This statement was sent after its transaction had ended'));
     const storables = given && valuesOf(given).map(storable);
-    if (this.#runs instanceof pg.Pool) {
+    const runs = this.#runs;
+    if (runs instanceof pg.Pool) {
+      const read = (prepares: boolean) =>
+        onConnection(runs, (...on) => readOn(on, { prepares }, sql, storables));
       return this.#reads
-        ? readWith(this.#runs, { prepares: this.#prepares }, sql, storables)
-        : onConnection(this.#runs, (...on) => single(on, this.#prepares, sql, storables));
+        ? unlessOutdated(read, this.#prepares)
+        : onConnection(runs, (...on) => single(on, this.#prepares, sql, storables));
     }
-    const result = send(this.#runs, this.#prepares, sql, storables);
+    const result = send(runs, this.#prepares, sql, storables);
     result.catch((error) => this.fail(error));
     return result;
   }
 }
 
-/** Runs one statement in a read-only transaction with limits. All parts of the transaction are sent together. */
-async function readWith(
-  pool: pg.Pool,
-  { prepares }: { prepares: boolean },
-  sql: string,
-  values?: Value[],
-): Promise<pg.QueryResult> {
+/** Runs a read again, without preparing it, if a migration has changed what was prepared. */
+async function unlessOutdated<Result>(
+  read: (prepares: boolean) => Promise<Result>,
+  prepares: boolean,
+): Promise<Result> {
   try {
-    return await readOnce(pool, { prepares }, sql, values);
+    return await read(prepares);
   } catch (error) {
     if (!isOutdated(error)) throw error;
     forgetNames();
-    return readOnce(pool, { prepares: false }, sql, values);
+    return read(false);
   }
 }
 
-function readOnce(
-  pool: pg.Pool,
+/** Runs one statement in a read-only transaction with limits. All parts of the transaction are sent together. */
+async function readOn(
+  [client, discard]: [client: pg.PoolClient, discard: () => void],
   { prepares }: { prepares: boolean },
   sql: string,
   values?: Value[],
 ): Promise<pg.QueryResult> {
-  return onConnection(pool, async (client, discard) => {
-    if (prepares && isSetUp(client)) return single([client, discard], prepares, sql, values);
-    const begun = send(client, false, begin(client, { isolation: 'read committed read only', prepares }));
-    const result = send(client, prepares, sql, values);
-    // After a failure this rolls back.
-    const ended = send(client, false, 'commit');
-    const [first, , last] = await Promise.allSettled([begun, result, ended]);
-    if (first.status === 'rejected' || last.status === 'rejected') discard();
-    await begun;
-    return result;
-  });
+  if (prepares && isSetUp(client)) return single([client, discard], prepares, sql, values);
+  const begun = send(client, false, begin(client, { isolation: 'read committed read only', prepares }));
+  const result = send(client, prepares, sql, values);
+  // After a failure this rolls back.
+  const ended = send(client, false, 'commit');
+  const [first, , last] = await Promise.allSettled([begun, result, ended]);
+  if (first.status === 'rejected' || last.status === 'rejected') discard();
+  await begun;
+  return result;
 }
 
 /** Runs a statement outside of a transaction. */

@@ -8,12 +8,12 @@ import type { Logger } from '../../observe/log.ts';
 import type { Clock } from '../../std/clock.ts';
 import { composed } from '../composed.ts';
 import { callsOf, lease, type Operation, read, write } from '../operation.ts';
+import { hasSeveralTeams, LONGEST_WAIT_MS as LONGEST_JOB_WAIT_MS } from '../operations/attempts.ts';
 import { OPERATIONS } from '../operations/table.ts';
 import type { DatabaseStatus, Store } from '../store.ts';
-import { notifyWatchers, type Touched, type Tx, type View } from '../transaction.ts';
+import { type AgendaItem, notifyWatchers, type Touched, type Tx, type View } from '../transaction.ts';
 import { beating, renewFree, renewLocked } from './beat.ts';
-import { claiming, LOCK_MS, take, turns } from './claim.ts';
-import { oldest, survey } from './claim-bounds.ts';
+import { claiming, LOCK_MS, raiseJobs, search, take } from './claim.ts';
 import { openPool } from './connections.ts';
 import { connectionWaitMs, Database } from './database.ts';
 import { unusable } from './failures.ts';
@@ -31,10 +31,10 @@ import { writingInBatches } from './write-batches.ts';
 const POSTGRES_OPERATIONS = {
   ...OPERATIONS,
   claiming: {
-    turns: read(turns, { prepares: true }),
+    search: read(search, { prepares: true }),
     take: write(take, { prepares: true, lockMs: LOCK_MS }),
-    survey: read(survey, { prepares: true }),
-    oldest: read(oldest, { prepares: true }),
+    raise: write(raiseJobs, { prepares: true, lockMs: LOCK_MS }),
+    hasSeveralTeams: read(hasSeveralTeams, { prepares: true }),
   },
   beating: { free: lease(renewFree), locked: write(renewLocked) },
   deliveries: { ...OPERATIONS.deliveries, load: LOAD },
@@ -139,20 +139,29 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
     return { more: parts.some(({ more }) => more) };
   };
   const made = composed({ ...calls, deliveries: { ...calls.deliveries, settle } });
-  const laneAgenda = new TeamAgenda({
-    item: 'lanes',
-    longestWaitMs: LONGEST_WAIT_MS,
-    read: calls.agenda.due,
-    now,
-    isTold: () => notifications.isHeard,
-  });
-  watchers.add(({ deliveries, lanes }) => {
+  const agendaOf = (item: AgendaItem, longestWaitMs: number) =>
+    new TeamAgenda({
+      item,
+      longestWaitMs,
+      read: calls.agenda.due,
+      now,
+      isTold: () => notifications.isHeard,
+    });
+  const jobAgenda = agendaOf('jobs', LONGEST_JOB_WAIT_MS);
+  const laneAgenda = agendaOf('lanes', LONGEST_WAIT_MS);
+  // The first watcher, so that the others find what it has noted.
+  watchers.add(({ jobs, teams, deliveries, lanes }) => {
+    if (jobs) jobAgenda.note(teams);
     if (deliveries) laneAgenda.note(lanes === null ? null : lanes.map(({ teamId }) => teamId));
   });
   return {
     ...calls,
     ...made,
-    jobs: { ...made.jobs, ...claiming({ ...calls.claiming, now }), beat: beating(calls.beating) },
+    jobs: {
+      ...made.jobs,
+      ...claiming({ ...calls.claiming, agenda: jobAgenda, now }),
+      beat: beating(calls.beating),
+    },
     deliveries: { ...made.deliveries, ...outbox({ ...calls, agenda: laneAgenda, now, isDistributed }) },
     erasure: {
       ...calls.erasure,

@@ -25,9 +25,9 @@ beforeEach(() => {
     now: () => nowMs,
     elapsed: () => elapsedMs,
     isTold: () => isTold,
-    read: async ({ after = -1, until, limit }) => {
-      if (after === -1) sweeps += 1;
-      const found = stored.filter(({ at }) => at > after && at <= until).slice(0, limit);
+    read: async ({ until, beyond = Number.MAX_SAFE_INTEGER }) => {
+      sweeps += 1;
+      const found = stored.filter(({ at }) => at <= until || at > beyond);
       meanwhile?.();
       return found;
     },
@@ -82,7 +82,7 @@ test('a search says when a team is next due', async () => {
   found('a', null);
   found('b', START_MS + 500);
   assert.deepEqual(await due(), []);
-  assert.deepEqual(await agenda.first(), { teamId: 'b', at: START_MS + 500 });
+  assert.deepEqual(await agenda.all(), [{ teamId: 'b', at: START_MS + 500 }]);
   nowMs += 500;
   assert.deepEqual(await due(), ['b']);
 });

@@ -81,17 +81,15 @@ export class TeamAgenda {
 
   /** The teams that may have due work, the longest due first. Sweeps first if it is time to. */
   async due(): Promise<DueTeam[]> {
-    await this.#upToDate();
-    return this.#all().filter(({ at }) => this.#isDue(at));
+    return (await this.all()).filter(({ at }) => this.#isDue(at));
   }
 
-  /** The team that is due first, as far as this node knows. Work that is due in more than a minute may be unknown. */
-  async first(): Promise<DueTeam | undefined> {
+  /**
+   * The teams that may have work, now or later; those that are due first come first. Work that is due in more than a
+   * minute may be missing. Sweeps first if it is time to.
+   */
+  async all(): Promise<DueTeam[]> {
     await this.#upToDate();
-    return this.#all()[0];
-  }
-
-  #all(): DueTeam[] {
     return Array.from(this.#teams, ([teamId, { at }]) => ({ teamId, at })).sort(
       (one, other) => one.at - other.at,
     );
@@ -115,15 +113,17 @@ export class TeamAgenda {
     const since = this.#changes;
     // This is set before the agendas are read, because a call of `note` in the meantime asks for another sweep.
     this.#sweepAtMs = this.#elapsed() + SWEEP_EVERY_MS;
-    const found = await Promise.all([
-      read({ item, until: now() + AHEAD_MS, limit: MAX_SWEPT }),
-      read({ item, after: now() + longestWaitMs, until: Number.MAX_SAFE_INTEGER, limit: MAX_SWEPT }),
-    ]).catch((error) => {
+    const found = await read({
+      item,
+      until: now() + AHEAD_MS,
+      beyond: now() + longestWaitMs,
+      limit: MAX_SWEPT,
+    }).catch((error) => {
       this.#sweepAtMs = Number.NEGATIVE_INFINITY;
       throw error;
     });
-    const swept = new Map(found.flat().map(({ teamId, at }) => [teamId, at]));
-    if (found.every((teams) => teams.length < MAX_SWEPT)) {
+    const swept = new Map(found.map(({ teamId, at }) => [teamId, at]));
+    if (found.length < MAX_SWEPT) {
       for (const teamId of this.#teams.keys()) {
         if (!swept.has(teamId)) this.put({ teamId, at: null, since });
       }
