@@ -1,10 +1,13 @@
 /** Chores that visit one team after another: those that the agenda says are due. */
 
 import type { Logger } from '../observe/log.ts';
+import { VISIT_MS } from './operations/agenda.ts';
 import type { Store } from './store.ts';
 import type { AgendaItem } from './transaction.ts';
 
 const TEAMS_AT_ONCE = 100;
+/** A team that is due later than this was planned before the clock was set back, and is visited now. */
+const BEYOND_MS = 2 * VISIT_MS;
 
 /**
  * Visits every team whose item is due, once. If the visit of a team fails, this is logged, and the other teams are
@@ -25,7 +28,8 @@ export async function forDueTeams(
   const { store, log, item, failed, signal } = input;
   const seen = new Set<string>();
   for (;;) {
-    const due = await store.agenda.due({ item, until: store.now(), limit: TEAMS_AT_ONCE });
+    const until = store.now();
+    const due = await store.agenda.due({ item, until, beyond: until + BEYOND_MS, limit: TEAMS_AT_ONCE });
     const teams = due.map(({ teamId }) => teamId).filter((teamId) => !seen.has(teamId));
     if (teams.length === 0) return;
     for (const teamId of teams) {

@@ -60,6 +60,29 @@ test('prunes old versions in steps, but not within an hour after they were super
   assert.equal((await readVersion(store, { ...at, version: 12 }, 500)).length, 300);
 });
 
+test('visits a team when something becomes old, and after the clock was set back', async (t) => {
+  const { store, advance, at } = await open(t);
+  await publish(store, at, 2);
+  const publishedAt = (await store.records.versions({ ...at, limit: 1 }))[0]?.publishedAt ?? 0;
+  const retention = teamRetention({ ...QUIET, store }, { ...KEPT, attemptsMs: DAY_MS });
+  const next = async () => {
+    const [team] = await store.agenda.due({ item: 'prune', until: Number.MAX_SAFE_INTEGER, limit: 9 });
+    return team?.at ?? 0;
+  };
+  const soon = await next();
+  assert.ok(soon > store.now() && soon <= publishedAt + 300_000, 'some minutes after the first event');
+  advance(HOUR_MS / 2);
+  await retention.tick();
+  const later = await next();
+  assert.ok(Math.abs(later - (store.now() + DAY_MS)) < HOUR_MS / 2, 'nothing becomes old before that');
+  advance(100 * DAY_MS);
+  await retention.tick();
+  assert.ok((await next()) > store.now());
+  advance(-100 * DAY_MS);
+  await retention.tick();
+  assert.ok((await next()) <= store.now() + DAY_MS, 'not only in 100 days');
+});
+
 test('keeps the newest jobs of each workflow for a time, and the last job always', async (t) => {
   let ahead = 0;
   const { store } = await openEmptyStore(t, { clock: () => Date.now() + ahead });

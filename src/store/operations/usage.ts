@@ -56,7 +56,10 @@ export async function count(
   { teamId, graceMs, limit }: { teamId: string; graceMs: number; limit: number },
 ): Promise<{ done: boolean }> {
   const place = await lockUsage(tx, teamId);
-  if (place === undefined) return { done: true };
+  if (place === undefined) {
+    await raise(tx, { teamId, item: 'usage' }, async () => null);
+    return { done: true };
+  }
   const tally = new UsageTally(teamId);
   const events = await countEvents(tx, tally, place.sequence, limit);
   const sequence = events.at(-1)?.sequence ?? place.sequence;
