@@ -1,6 +1,6 @@
 /**
- * The cost of chores beside many teams that do nothing, on both databases: counting the usage of one active team, and
- * visiting it to delete old rows. These counts have no noise.
+ * The cost beside many teams that do nothing, on both databases: counting the usage of one active team, visiting it to
+ * delete old rows, and looking for its due deliveries. These counts have no noise.
  */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -8,11 +8,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { silentLogger } from '../../src/observe/log.ts';
-import { load, OK, settlement } from '../../src/store/conformance/sending.ts';
+import { HOLDER, load, OK, settlement } from '../../src/store/conformance/sending.ts';
 import { openStore } from '../../src/store/open.ts';
 import { dueTeams } from '../../src/store/operations/agenda.ts';
+import { due as statusDue } from '../../src/store/operations/instance.ts';
+import { afterSearch, laneNames, nextDueAt } from '../../src/store/operations/lanes.ts';
 import { prunable } from '../../src/store/operations/versions.ts';
 import { type Kept, teamRetention } from '../../src/store/retention.ts';
+import { dueLanes, dueTeams as dueLaneTeams } from '../../src/store/sqlite/lanes.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { AgendaItem } from '../../src/store/transaction.ts';
 import { usageCounting } from '../../src/teams/usage.ts';
@@ -50,13 +53,13 @@ const AHEAD_MS = 3_600_000;
 /** Trees of 100,000 rows are deeper, so each search in one of them reads a page or two more. */
 const DEEPER = 2;
 
-test('on SQLite, the chores of a team cost the same beside 100,000 idle teams as beside 10', {
+test('on SQLite, chores and lanes cost the same beside 100,000 idle teams as beside 10', {
   skip: process.platform === 'linux' ? false : 'pages are counted with /proc',
 }, async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'flowhook-idle-'));
   t.after(() => rm(directory, { recursive: true, force: true }));
-  const few = await choresOnSqlite(join(directory, 'few.db'), FEW);
-  const many = await choresOnSqlite(join(directory, 'many.db'), MANY);
+  const few = await workOnSqlite(join(directory, 'few.db'), FEW);
+  const many = await workOnSqlite(join(directory, 'many.db'), MANY);
   t.diagnostic(JSON.stringify({ few, many }));
   for (const [name, { statements, read }] of Object.entries(many)) {
     const before = few[name] as Cost;
@@ -66,7 +69,7 @@ test('on SQLite, the chores of a team cost the same beside 100,000 idle teams as
 });
 
 /** Makes a team that has run a job and has sent its deliveries. */
-async function makeActive(store: Store): Promise<{ teamId: string; workflowId: string }> {
+async function makeActive(store: Store): Promise<{ teamId: string; workflowId: string; webhookId: string }> {
   const { model, webhookId } = await makeModel(store);
   const due = await load(store, model.teamId, webhookId);
   await store.deliveries.settle({
@@ -74,7 +77,7 @@ async function makeActive(store: Store): Promise<{ teamId: string; workflowId: s
       settlement(one, 1, { state: 'delivered' }, { ...OK, startedAt: store.now() }),
     ),
   });
-  return model;
+  return { ...model, webhookId };
 }
 
 interface Cost {
@@ -83,7 +86,7 @@ interface Cost {
   read: number;
 }
 
-async function choresOnSqlite(path: string, teams: number): Promise<Record<string, Cost>> {
+async function workOnSqlite(path: string, teams: number): Promise<Record<string, Cost>> {
   const store = await openStore(`sqlite:${path}`, {
     publicUrl: () => '',
     log: silentLogger,
@@ -95,7 +98,7 @@ async function choresOnSqlite(path: string, teams: number): Promise<Record<strin
   const rows = async (sql: string, values: (string | number)[]) =>
     (await counter.read(({ db }) => db.all<Record<string, unknown>>(sql, ...values))).value;
   await multiply(rows, { past: { ...PAST, teams }, model });
-  const { teamId } = model;
+  const { teamId, webhookId } = model;
   const sum = async (calls: (() => Promise<{ work: Cost }>)[]): Promise<Cost> => {
     const total = { statements: 0, read: 0 };
     for (const call of calls) {
@@ -109,6 +112,16 @@ async function choresOnSqlite(path: string, teams: number): Promise<Record<strin
     counter.read((view) => dueTeams(view, { item, until: view.now, limit: 100 }));
   const call = (name: Parameters<Counter['write']>[0], input: object) => () =>
     counter.write(name, { teamId, limit: 100, ...input });
+  await counter.write('webhooks.test', { teamId, id: webhookId });
+  const lanes = await sum([
+    () => counter.read(dueLaneTeams),
+    () => counter.read((view) => laneNames(view, { teamId })),
+    () => counter.read((view) => dueLanes(view, { teamId, webhookIds: [webhookId] })),
+    () => counter.read((view) => afterSearch(view, { teamId })),
+    () => counter.write('lanes.raise', { teamId }),
+    () => counter.read(nextDueAt),
+    () => counter.read(statusDue),
+  ]);
   const counting = await sum([due('usage'), call('usage.count', { graceMs: 0 })]);
   const visit = await sum([
     due('prune'),
@@ -120,10 +133,10 @@ async function choresOnSqlite(path: string, teams: number): Promise<Record<strin
     call('agenda.visited', { sequence: 0, at: null }),
   ]);
   counter.close();
-  return { counting, visit };
+  return { counting, visit, lanes };
 }
 
-test('on PostgreSQL, the chores cost the same beside 100,000 idle teams as beside 10', async (t) => {
+test('on PostgreSQL, chores and lanes cost the same beside 100,000 idle teams as beside 10', async (t) => {
   const cluster = await startCluster({ autovacuum: 'off', shared_preload_libraries: 'pg_stat_statements' });
   let ahead = 0;
   const store = await openStore(cluster.url, {
@@ -157,6 +170,23 @@ test('on PostgreSQL, the chores cost the same beside 100,000 idle teams as besid
         found[name] = { statements, read: pages };
       }
     }
+    const { teamId, webhookId } = model;
+    await store.webhooks.test({ teamId, id: webhookId });
+    for (let turn = 0; turn < 2; turn += 1) {
+      const { statements, pages } = (
+        await counter.count(async () => {
+          const [lane] = await store.deliveries.lanes(HOLDER);
+          assert.equal(lane?.webhookId, webhookId);
+          assert.ok((await store.deliveries.nextDueAt()) !== null);
+          assert.equal((await store.status.due()).well.webhooks, 1);
+        })
+      ).work;
+      found.lanes = { statements, read: pages };
+    }
+    const due = await load(store, teamId, webhookId);
+    await store.deliveries.settle({
+      settlements: due.map((one) => settlement(one, 1, { state: 'delivered' })),
+    });
     return found;
   };
   await multiply(rows, { past: { ...PAST, teams: FEW }, model });

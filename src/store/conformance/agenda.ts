@@ -1,10 +1,12 @@
 /** The agenda: which teams have something to do, so that nobody searches all teams. */
 
 import assert from 'node:assert/strict';
+import type { DueDelivery } from '../../model/delivery.ts';
 import { USAGE_GRACE_MS } from '../../model/usage.ts';
 import type { Store } from '../store.ts';
 import type { AgendaItem } from '../transaction.ts';
-import { load, OK, settle, subscribe } from './sending.ts';
+import { ORDERED } from './many-deliveries.ts';
+import { dueLanes, FAILED, load, MANY, OK, oneDelivery, settle, subscribe } from './sending.ts';
 import { caseWith, countUsage, makeJob, makeWorkflow, type Open, publishRun } from './setup.ts';
 
 export function testAgenda(open: Open): void {
@@ -108,6 +110,55 @@ export function testAgenda(open: Open): void {
         `a visit makes ${item} due, in case their time is wrong`,
       );
     }
+  });
+
+  it('a search for due deliveries that finds none says when the next one is due', async ({
+    store,
+    advance,
+  }) => {
+    const { teamId, webhookId, due: sent } = await oneDelivery(store);
+    const nextAt = store.now() + 60_000;
+    await settle(store, sent, 1, { state: 'waiting', nextAt }, FAILED);
+    // The time is raised when it is 10 s in the past: not after every delivery.
+    const lanesAt = async () => {
+      advance(10_000);
+      assert.equal((await dueLanes(store)).size, 0);
+      const teams = await store.agenda.due({ item: 'lanes', until: Number.MAX_SAFE_INTEGER, limit: 9 });
+      return teams.map(({ at }) => at);
+    };
+    assert.deepEqual(await lanesAt(), [nextAt]);
+    await store.webhooks.pause({ teamId, id: webhookId, reason: 'By hand' });
+    assert.deepEqual(await lanesAt(), [store.now() + HOUR_MS], 'deliveries of paused webhooks are not due');
+    await store.webhooks.resume({ teamId, id: webhookId });
+    advance(40_000);
+    assert.deepEqual(await dueLanes(store), new Set([webhookId]));
+    const again = await load(store, teamId, webhookId);
+    await settle(store, again[0] as DueDelivery, 2, { state: 'delivered' });
+    assert.deepEqual(await lanesAt(), [], 'nothing waits');
+    await store.webhooks.test({ teamId, id: webhookId });
+    assert.deepEqual(await dueLanes(store), new Set([webhookId]));
+  });
+
+  it('the next delivery of an ordered webhook is found when the one before it has ended', async ({
+    store,
+    advance,
+  }) => {
+    const at = await makeWorkflow(store);
+    const webhookId = await subscribe(store, at, ['x'], ORDERED);
+    for (let n = 0; n < 2; n += 1) await store.webhooks.test({ teamId: at.teamId, id: webhookId });
+    const [first] = await store.deliveries.load({
+      teamId: at.teamId,
+      webhookId,
+      limits: MANY,
+      ordered: true,
+    });
+    await settle(store, first as DueDelivery, 1, { state: 'waiting', nextAt: store.now() + HOUR_MS }, FAILED);
+    advance(10_000);
+    assert.equal((await dueLanes(store)).size, 0);
+    // Another node, which had lost the lane, reports its success late.
+    await settle(store, first as DueDelivery, 1, { state: 'delivered' });
+    advance(30_000);
+    assert.deepEqual(await dueLanes(store), new Set([webhookId]));
   });
 
   it('an audit line puts its team on the agenda for pruning within a day', async ({ store }) => {
