@@ -11,8 +11,12 @@ import { logShards, type WideTransaction, watchShards } from '../support/store/w
 
 const JOBS = 10;
 const WORKFLOW = `source: { type: command, command: [sh, -c, 'echo "{\\"id\\":\\"$FLOWHOOK_JOB\\"}"'] }\n`;
-/** Single reads of searches that look at the agendas of all teams, and of chores. */
-const SEARCHES = [/^select .* from team /];
+/** Reads of a node, by its clock: agendas and pages of all teams and workflows, due schedules, and replays. */
+const SEARCHES = [
+  /^select .* from team (\/\* use team_|where id > \$1)/,
+  /^select .* from workflow where (next_run_at is not null|\(team_id, id\) > )/,
+  /^select .* from replay \/\* use replay_running/,
+];
 
 test('a job from its queue call to its delivery uses only the shard of its team', {
   skip: NO_CITUS,
@@ -21,7 +25,11 @@ test('a job from its queue call to its delivery uses only the shard of its team'
   await logShards(database);
   const service = await startService({
     workflows: { 'default/people.yaml': WORKFLOW },
-    settings: { FLOWHOOK_DATABASE: database.url, FLOWHOOK_ALLOW_NETWORKS: 'loopback' },
+    settings: {
+      FLOWHOOK_DATABASE: database.url,
+      FLOWHOOK_ENCRYPTION_KEY: 'ab'.repeat(32),
+      FLOWHOOK_ALLOW_NETWORKS: 'loopback',
+    },
   });
   const receiver = await startReceiver();
   try {

@@ -106,14 +106,20 @@ const insertion = (seq: Either<string>) => ({
     on conflict do nothing`,
 });
 /** Numbers the records from `$6`. */
-const INSERT = insertion({ sqlite: '$6 + new.key', postgres: '$6::bigint + place - 1' });
+const COUNTED = insertion({ sqlite: '$6 + new.key', postgres: '$6::bigint + place - 1' });
+// Citus returns only inserted rows, but also counts those that were not inserted.
+const INSERT = both((pick) => pick({ sqlite: COUNTED.sqlite, postgres: `${COUNTED.postgres} returning 1` }));
 
 /** Adds new records, and returns the `seq` of each. */
 async function add(tx: Tx, run: Run, { ids, records, count, bytes, largest }: Inserts): Promise<number[]> {
   run.touched += bytes;
   run.largest = Math.max(run.largest, largest);
   const first = run.nextSeq;
-  const added = await tx.db.run(INSERT, ...run.at, ids, records, first);
+  const values = [...run.at, ids, records, first] as const;
+  const added = await tx.db.pick({
+    sqlite: () => tx.db.run(INSERT, ...values),
+    postgres: async () => (await tx.db.all(INSERT, ...values)).length,
+  })();
   if (added > 0) run.nextSeq += count;
   run.added += added;
   if (added === count) {
