@@ -115,6 +115,8 @@ async function visit(
     for (const { workflowId } of page.found) {
       await steps(records.prune, { ...KEPT_VERSIONS, workflowId }, RECORD_STEPS);
     }
+    // The versions after the deleted ones are likely to become old soon.
+    note(page.found.length > 0 ? store.now() + HOUR_MS : null);
     note(page.at);
     after = page.next;
   }

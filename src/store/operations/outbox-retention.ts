@@ -5,6 +5,8 @@ import { deletion } from '../sql.ts';
 import type { Tx } from '../transaction.ts';
 import { countDead } from './usage.ts';
 
+const AGAIN_MS = 3_600_000;
+
 /** A place in the deliveries of a team: a webhook, and the last delivery of it that was visited. */
 interface ExpirePlace {
   webhookId: string;
@@ -19,7 +21,7 @@ interface ExpirePlace {
  *
  * Visits at most `limit` webhooks and deliveries per call; call with `after: next` until `done`. Without the place,
  * every call would again read the deliveries that earlier calls have kept. `at` is when the next of the visited
- * deliveries is old.
+ * deliveries is old; of a webhook with dead deliveries, more are expected within an hour.
  */
 export async function expire(
   tx: Tx,
@@ -46,6 +48,7 @@ export async function expire(
     const givenUp = old.filter(({ attempt }) => attempt > 0 || !isActive).map(({ id }) => id);
     const dead = await giveUp(tx, teamId, givenUp);
     await countDead(tx, { teamId, webhookId, dead });
+    if (dead > 0) at = earlier(at, tx.now + AGAIN_MS);
     const last = old.at(-1);
     if (last !== undefined && old.length === room) {
       return { done: false, next: { webhookId, createdAt: last.createdAt, id: last.id }, at };
