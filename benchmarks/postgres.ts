@@ -16,7 +16,7 @@ export const DURABILITY = 'fsync, synchronous_commit and full_page_writes on';
 /**
  * PostgreSQL's defaults, except for a larger buffer. Unlike this server, that of the tests does not wait for the disk.
  */
-const SETTINGS = {
+export const SETTINGS = {
   fsync: 'on',
   synchronous_commit: 'on',
   full_page_writes: 'on',

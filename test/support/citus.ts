@@ -14,6 +14,8 @@ const PROGRAMS_VARIABLE = 'FLOWHOOK_TEST_CITUS';
 /** Where Debian and its relatives install PostgreSQL, one directory per version. */
 const INSTALLED = '/usr/lib/postgresql';
 const PROGRAMS = findPrograms();
+/** Whether a cluster can be started here. */
+export const HAS_CITUS = PROGRAMS !== undefined;
 
 /** The reason why no cluster can be started here; false if it can. */
 export const WITHOUT_CITUS: string | false =
