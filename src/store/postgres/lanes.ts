@@ -219,6 +219,9 @@ const FREE = `
     for update skip locked
   ) lane`;
 
+/** Condition: the lane was locked. A list, because a join might read all lanes of the team. */
+const IS_LOCKED = 'lane.team_id = $1 and lane.webhook_id = any(array(select webhook_id from free))';
+
 const TAKE = `
   with given as materialized (
     select * from unnest($2::text[]) as given (webhook_id)
@@ -228,14 +231,14 @@ const TAKE = `
   ), made as (
     insert into lane (team_id, webhook_id, node_id, epoch, lease_until)
     select $1, webhook_id, $3, 1, $4 from given
-    where not exists (select 1 from lane where lane.team_id = $1 and lane.webhook_id = given.webhook_id)
+    where (select true from lane where lane.team_id = $1 and lane.webhook_id = given.webhook_id limit 1) is null
     on conflict (team_id, webhook_id) do nothing
     returning webhook_id, epoch
   ), taken as (
     update lane set
       epoch = case when lane.node_id = $3 then lane.epoch else lane.epoch + 1 end,
       node_id = $3, lease_until = $4
-    from free where lane.team_id = $1 and lane.webhook_id = free.webhook_id
+    where ${IS_LOCKED}
     returning lane.webhook_id, lane.epoch
   )
   select $1 as "teamId", webhook_id as "webhookId", epoch from made
@@ -263,7 +266,7 @@ const KEEP = `
     where lane.node_id = $4 and lane.epoch = given.epoch
   ), kept as (
     update lane set lease_until = $5
-    from free where lane.team_id = $1 and lane.webhook_id = free.webhook_id
+    where ${IS_LOCKED}
     returning lane.webhook_id
   )
   select $1 as "teamId", given.webhook_id as "webhookId", given.epoch, kept.webhook_id is not null as kept
