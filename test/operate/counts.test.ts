@@ -50,7 +50,8 @@ const MOST: Record<string, [statements: number, read: number, written: number]> 
   'a job is looked up': [1, 4, 0],
   // A claim also adds the event `workflow_queued` to the index of its workflow, which a queue call no longer does.
   'a job is claimed': [16, 47, 18],
-  'there is nothing to claim': [4, 3, 0],
+  // The team has just run a job, so its agenda still names it.
+  'there is nothing to claim': [5, 4, 0],
   'a running job is renewed': [3, 4, 1],
   'a batch is compared': [2, 9, 0],
   'a batch is written': [6, 11, 4],
@@ -69,7 +70,7 @@ const MOST: Record<string, [statements: number, read: number, written: number]> 
   'the first page of events': [2, 24, 0],
   'the first page of workflows': [1, 8, 0],
   'schedules are looked at': [1, 2, 0],
-  'the next due job, schedule and delivery are looked for': [6, 14, 0],
+  'the next due job, schedule and delivery are looked for': [7, 15, 0],
   'abandoned jobs are looked for': [1, 2, 0],
 };
 /**

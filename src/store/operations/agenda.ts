@@ -39,6 +39,9 @@ export const PRUNE_AFTER_MS = 5 * 60_000;
 /** A team with anything that may become old is visited after a day, or earlier. */
 export const VISIT_MS = 24 * 3_600_000;
 
+/** A time is raised only if it is this old. The row of an active team is therefore rarely written. */
+export const RAISE_AFTER_MS = 10_000;
+
 /** Makes an item of a team due at `at` or earlier. It is written at the end of the transaction. */
 export function makeDue({ dues }: Pick<Tx, 'dues'>, teamId: string, item: AgendaItem, at: number): void {
   const due = dues.get(teamId) ?? {};

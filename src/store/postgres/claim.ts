@@ -13,9 +13,9 @@
  */
 
 import { Problem } from '../../model/error.ts';
-import { type Competitor, canStart, ranked } from '../../model/job-turns.ts';
+import { type Competitor, type Teams, turnsOf } from '../../model/job-turns.ts';
 import type { Clock } from '../../std/clock.ts';
-import { raise } from '../operations/agenda.ts';
+import { RAISE_AFTER_MS, raise } from '../operations/agenda.ts';
 import { type ClaimedJob, claimedJob, LONGEST_WAIT_MS } from '../operations/attempts.ts';
 import { appendJobEvent } from '../operations/jobs.ts';
 import { type JobRow, toJob, WORKFLOW, type WorkflowRow } from '../rows.ts';
@@ -72,12 +72,6 @@ const MAX_REMEMBERED = 10_000;
 /** After this time, a count of running jobs is not used any more. */
 const COUNTED_MS = 5_000;
 
-/** How many more teams than places a search begins with, because some may have no due jobs. */
-const SPARE = 4;
-/** Maximum number of teams that are searched together. */
-const MAX_SEARCHED = 64;
-/** A team's time in the database is raised when it is this old. An active team's row is therefore rarely written. */
-const RAISE_AFTER_MS = 10_000;
 /** Maximum number of teams that are searched for the time of the first job. */
 const MAX_FIRST = 8;
 
@@ -121,13 +115,17 @@ export function claiming(running: {
 
   return {
     async claim(input) {
-      const rest = await candidates();
-      const teams = new Map<string, Competitor>();
+      const teams: Teams = {
+        searched: new Map(),
+        rest: await candidates(),
+        search: (teamIds) => competitors(input, teamIds),
+        hasSeveral: hasSeveralTeams,
+      };
       const claimed: ClaimedJob[] = [];
       for (let round = 0; round < MAX_ROUNDS && claimed.length < input.limit; round++) {
         const limit = input.limit - claimed.length;
         const busy = input.busy && [...input.busy, ...claimed.map(({ job }) => job.teamId)];
-        const turns = await turnsOf({ ...input, limit, ...(busy && { busy }) }, teams, rest);
+        const turns = await turnsOf({ limit, ...(busy && { busy }) }, teams);
         const places = new Map<string, number>();
         for (const teamId of turns) places.set(teamId, (places.get(teamId) ?? 0) + 1);
         const taken = await concurrently(places, async ([teamId, most]) => {
@@ -147,7 +145,7 @@ export function claiming(running: {
       return claimed;
 
       function noteTaken(teamId: string, most: number, { length }: readonly ClaimedJob[]): void {
-        const team = teams.get(teamId) as Competitor;
+        const team = teams.searched.get(teamId) as Competitor;
         const isOver = length < most;
         team.running += length;
         team.dueAt = isOver ? [] : team.dueAt.slice(length);
@@ -184,47 +182,19 @@ export function claiming(running: {
     return due.map(({ teamId }) => teamId);
   }
 
-  /**
-   * Returns the team for each place, in order. Searches teams of `rest` until each place can go to another team, and
-   * adds what it finds to `teams`. The last place may be reserved for a team without running jobs on this node (see
-   * `busy` of `claim`).
-   */
-  async function turnsOf(
-    input: ClaimInput,
-    teams: Map<string, Competitor>,
-    rest: string[],
-  ): Promise<string[]> {
-    const { limit, perTeam } = input;
-    for (;;) {
-      const turns = await withLastPlace(input, [...teams.values()]);
-      const isEnough = turns.length === limit && [...teams.values()].filter(canStart).length >= limit;
-      if (isEnough || rest.length === 0) return turns;
-      const next = rest.splice(0, Math.min(MAX_SEARCHED, Math.max(limit + SPARE, teams.size)));
-      const found = await search(next.map((teamId) => ofTeam(input, teamId)));
-      for (const [at, teamId] of next.entries()) {
-        const { running, most, dueAt } = found[at] as Found;
-        teams.set(teamId, { teamId, running, most: most ?? perTeam, served: memory(teamId).served, dueAt });
-      }
-    }
-  }
-
-  async function withLastPlace({ limit, busy }: ClaimInput, teams: Competitor[]): Promise<string[]> {
-    const found = ranked(teams, limit);
-    const last = found[limit - 1];
-    if (busy === undefined || last === undefined) return found;
-    const before = found.slice(0, -1);
-    const having = new Set([...busy, ...before]);
-    if (!having.has(last) || !(await hasSeveralTeams())) return found;
-    const others = teams.filter(({ teamId }) => !having.has(teamId));
-    return [...before, ...ranked(others, 1)];
-  }
-
-  /** A single team may use the whole capacity of a node. */
   async function hasSeveralTeams(): Promise<boolean> {
     if (now() < severalUntilMs) return true;
     const hasSeveral = await running.hasSeveralTeams();
     if (hasSeveral) severalUntilMs = now() + SEVERAL_MS;
     return hasSeveral;
+  }
+
+  async function competitors(input: ClaimInput, teamIds: readonly string[]): Promise<Competitor[]> {
+    const found = await search(teamIds.map((teamId) => ofTeam(input, teamId)));
+    return found.map(({ running, most, dueAt }, n) => {
+      const teamId = teamIds[n] as string;
+      return { teamId, running, most: most ?? input.perTeam, served: memory(teamId).served, dueAt };
+    });
   }
 
   /** Searches teams, and notes when each of them is next due. */

@@ -1,6 +1,8 @@
 /** Claims due jobs for a node, fairly between teams, and records heartbeats of running jobs. */
 
 import type { AttemptLease } from '../../model/job.ts';
+import { type Competitor, turnsOf } from '../../model/job-turns.ts';
+import { dueTeams, RAISE_AFTER_MS, raise } from '../operations/agenda.ts';
 import { type ClaimedJob, claimedJob, hasSeveralTeams, LONGEST_WAIT_MS } from '../operations/attempts.ts';
 import { appendJobEvent } from '../operations/jobs.ts';
 import { workflowRow } from '../operations/workflows.ts';
@@ -11,137 +13,87 @@ import type { Tx, View } from '../transaction.ts';
 type ClaimInput = Parameters<Store['jobs']['claim']>[0];
 
 /**
- * Claims jobs one by one, so that no team waits behind the backlog of another team. Each job is taken from the team
- * with the fewest running jobs or, on a tie, from the team served longest ago. Without this tie-break, a team with a
- * backlog would always have the job that is due longest. A node that runs one job at a time would then never serve any
- * other team.
+ * Maximum number of teams without due jobs that one claim searches, because all writes wait for it. After an upgrade, the
+ * agenda names all teams.
  */
+const MAX_IDLE = 2_000;
+/** Maximum number of teams that are asked when their first job is due. */
+const MAX_ASKED = 1_000;
+
+/** Claims jobs. Teams take turns (see `model/job-turns.ts`). */
 export async function claim(tx: Tx, input: ClaimInput): Promise<ClaimedJob[]> {
-  const { nodeId, limit, leaseMs, perTeam, except = [] } = input;
-  let teams = await waitingTeams(tx, except);
+  const { nodeId, leaseMs, perTeam, except = [] } = input;
+  const candidates = new Map((await candidatesOf(tx)).map((team) => [team.teamId, team]));
+  const jobs = new Map<string, DueJob[]>();
+  const rest = [...candidates.keys()];
+  let idle = 0;
+  const turns = await turnsOf(input, {
+    searched: new Map(),
+    rest,
+    hasSeveral: () => hasSeveralTeams(tx),
+    search: async (teamIds) => {
+      const found: Competitor[] = [];
+      for (const teamId of teamIds) {
+        const { running, served, jobsAt } = candidates.get(teamId) as Candidate;
+        const levels = await levelsOf(tx, teamId);
+        const ofThis = except.filter((one) => one.teamId === teamId).map(({ workflowId }) => workflowId);
+        const due = await dueJobs(tx, { teamId, levels, except: ofThis, limit: input.limit });
+        if (due.length === 0) {
+          await raiseIfTooEarly(tx, { teamId, jobsAt, levels });
+          idle += 1;
+        }
+        jobs.set(teamId, due);
+        const most = levels[0]?.most ?? perTeam;
+        found.push({ teamId, running, most, served, dueAt: due.map(({ runAt }) => runAt) });
+      }
+      if (idle > MAX_IDLE) rest.length = 0;
+      return found;
+    },
+  });
   const claimed: ClaimedJob[] = [];
-  const busy = new Set(input.busy);
-  while (claimed.length < limit) {
-    teams = teams.filter((team) => team.next !== undefined && team.running < (team.most ?? perTeam));
-    const isLast = input.busy !== undefined && claimed.length === limit - 1;
-    if (isLast && teams.some(({ teamId }) => busy.has(teamId)) && (await hasSeveralTeams(tx))) {
-      teams = teams.filter(({ teamId }) => !busy.has(teamId));
-    }
-    if (teams.length === 0) break;
-    const team = teams.reduce((first, other) => (goesBefore(other, first) ? other : first));
-    claimed.push(await start(tx, team.next as DueJob, { nodeId, leaseMs }));
-    busy.add(team.teamId);
-    team.running += 1;
-    team.claimedAt = tx.now;
-    team.next = await nextJob(tx, team);
+  for (const teamId of turns) {
+    claimed.push(await start(tx, jobs.get(teamId)?.shift() as DueJob, { nodeId, leaseMs }));
   }
   return claimed;
 }
 
-/** A team with waiting jobs. */
-interface WaitingTeam {
+/** A team that may have due jobs. */
+interface Candidate {
   teamId: string;
   running: number;
-  /** The maximum number of running jobs from the team's own quota. Null if the team has no such quota. */
-  most: number | null;
   /** When a job of the team was last claimed. */
-  claimedAt: number;
-  /** The priorities of the team's waiting jobs, highest first. A priority is dropped once none of its jobs is due. */
-  priorities: number[];
-  /** Ids of the team's workflows that this node must not run, as a JSON array. */
-  except: string;
-  next: DueJob | undefined;
+  served: number;
+  /** When the team's jobs are due by its row, which may be too early. */
+  jobsAt: number;
 }
 
 type DueJob = Pick<JobRow, 'teamId' | 'id' | 'attempt' | 'runAt' | 'startedAt'>;
 
-function goesBefore(one: WaitingTeam, other: WaitingTeam): boolean {
-  if (one.running !== other.running) return one.running < other.running;
-  if (one.claimedAt !== other.claimedAt) return one.claimedAt < other.claimedAt;
-  return (one.next?.runAt ?? 0) < (other.next?.runAt ?? 0);
-}
+const CANDIDATES = `
+  select id as "teamId", claimed_at as "claimedAt", jobs_at as "jobsAt" from team indexed by team_jobs
+  where jobs_at <= $1
+  union all
+  select id, claimed_at, jobs_at from team indexed by team_jobs where jobs_at > $2`;
 
-// Each step seeks the next team and, within a team, the next priority in the partial index `job_due`. The query repeats
-// the condition of the index, which leaves out parked jobs. The cost grows with the number of teams and priorities, not
-// with the number of waiting jobs.
-const LEVELS = `
-  with recursive
-    waiting (team_id) as (
-      select * from (
-        select team_id from job indexed by job_due
-        where state in ('queued', 'retrying') and slot = 0 and parked = 0
-        order by team_id limit 1)
-      union all
-      select (select team_id from job indexed by job_due
-              where state in ('queued', 'retrying') and slot = 0 and parked = 0 and team_id > waiting.team_id
-              order by team_id limit 1)
-      from waiting where team_id is not null
-    ),
-    level (team_id, priority) as (
-      select team_id,
-             (select priority from job indexed by job_due
-              where state in ('queued', 'retrying') and slot = 0 and parked = 0 and team_id = waiting.team_id
-              order by priority desc limit 1)
-      from waiting where team_id is not null
-      union all
-      select team_id,
-             (select priority from job indexed by job_due
-              where state in ('queued', 'retrying') and slot = 0 and parked = 0 and team_id = level.team_id
-                and priority < level.priority
-              order by priority desc limit 1)
-      from level where priority is not null
-    )`;
-const WAITING = `${LEVELS}
-  select level.team_id as "teamId", level.priority, team.claimed_at as "claimedAt", quota.most
-  from level join team on team.id = level.team_id
-    left join quota on quota.team_id = level.team_id and quota.name = 'runningJobs'
-  where level.priority is not null`;
-
-const NEXT_DUE_AT = `${LEVELS}
-  select min((select run_at from job indexed by job_due
-              where state in ('queued', 'retrying') and slot = 0 and parked = 0 and team_id = level.team_id
-                and priority = level.priority order by run_at limit 1)) as at
-  from level where priority is not null`;
-
-export async function nextDueAt(view: View): Promise<number | null> {
-  return (await view.db.get<{ at: number | null }>(NEXT_DUE_AT))?.at ?? null;
-}
-
-interface WaitingRow {
-  teamId: string;
-  priority: number;
-  claimedAt: number;
-  most: number | null;
-}
-
-async function waitingTeams(tx: Tx, except: NonNullable<ClaimInput['except']>): Promise<WaitingTeam[]> {
+/** The teams that may have due jobs, in the order in which they are searched. Reads only a few columns of each. */
+async function candidatesOf(tx: Tx): Promise<Candidate[]> {
   const running = await runningByTeam(tx);
-  const teams = new Map<string, WaitingTeam>();
-  for (const row of await tx.db.all<WaitingRow>(WAITING)) {
-    const teamId = row.teamId;
-    const team = teams.get(teamId);
-    if (team !== undefined) {
-      team.priorities.push(row.priority);
-      continue;
-    }
-    teams.set(teamId, {
+  const teams = await tx.db.all<{ teamId: string; claimedAt: number; jobsAt: number }>(
+    CANDIDATES,
+    tx.now,
+    tx.now + LONGEST_WAIT_MS,
+  );
+  return teams
+    .map(({ teamId, claimedAt, jobsAt }) => ({
       teamId,
       running: running.get(teamId) ?? 0,
-      most: row.most,
       // A time in the future was stored before the clock was set back, so it is ignored.
-      claimedAt: row.claimedAt > tx.now ? 0 : row.claimedAt,
-      priorities: [row.priority],
-      except: JSON.stringify(
-        except.filter((one) => one.teamId === teamId).map(({ workflowId }) => workflowId),
-      ),
-      next: undefined,
-    });
-  }
-  for (const team of teams.values()) {
-    team.priorities.sort((one, other) => other - one);
-    team.next = await nextJob(tx, team);
-  }
-  return [...teams.values()];
+      served: claimedAt > tx.now ? 0 : claimedAt,
+      jobsAt,
+    }))
+    .sort(
+      (one, other) => one.running - other.running || one.served - other.served || one.jobsAt - other.jobsAt,
+    );
 }
 
 /** Reads only the index `job_running`. */
@@ -152,28 +104,90 @@ async function runningByTeam(view: View): Promise<Map<string, number>> {
   return new Map(rows.map(({ teamId, running }) => [teamId, running]));
 }
 
+/** A priority of a team's waiting jobs, and when the first of these jobs is due. */
+interface Level {
+  priority: number;
+  firstAt: number;
+  /** The team's own limit of running jobs. Null if the team has none. */
+  most: number | null;
+}
+
+// Each step seeks the next priority in the partial index `job_due`. The query repeats the condition of the index, which
+// leaves out parked jobs. The cost grows with the number of priorities, not with the number of waiting jobs.
+const WAITS = `from job indexed by job_due
+  where state in ('queued', 'retrying') and slot = 0 and parked = 0 and team_id = $1`;
+const LEVELS = `
+  with recursive level (priority) as (
+    select * from (select priority ${WAITS} order by priority desc limit 1)
+    union all
+    select (select priority ${WAITS} and priority < level.priority order by priority desc limit 1)
+    from level where priority is not null
+  )
+  select priority, (select run_at ${WAITS} and priority = level.priority order by run_at limit 1) as "firstAt",
+    (select most from quota where team_id = $1 and name = 'runningJobs') as most
+  from level where priority is not null`;
+
+function levelsOf(view: View, teamId: string): Promise<Level[]> {
+  return view.db.all<Level>(LEVELS, teamId);
+}
+
 const NEXT = `
-  select team_id as "teamId", id, attempt, run_at as "runAt", started_at as "startedAt" from job indexed by job_due
-  where state in ('queued', 'retrying') and slot = 0 and parked = 0 and team_id = ? and priority = ?
-    and workflow_id not in (select value from json_each(?))`;
+  select team_id as "teamId", id, attempt, run_at as "runAt", started_at as "startedAt" ${WAITS} and priority = $2
+    and workflow_id not in (select value from json_each($3))`;
 
 /**
- * Returns the team's next job. Of the highest priority that has a due job, this is the job that has been due longest.
+ * Returns jobs of a team that are due, in the order in which they start: the highest priority first, then the job that
+ * has been due longest.
  */
-async function nextJob(tx: Tx, team: WaitingTeam): Promise<DueJob | undefined> {
-  for (let priority = team.priorities[0]; priority !== undefined; priority = team.priorities[0]) {
-    const at = [team.teamId, priority, team.except];
-    const due =
-      (await tx.db.get<DueJob>(`${NEXT} and run_at <= ? order by run_at limit 1`, ...at, tx.now)) ??
-      (await tx.db.get<DueJob>(
-        `${NEXT} and run_at > ? order by run_at limit 1`,
-        ...at,
-        tx.now + LONGEST_WAIT_MS,
-      ));
-    if (due !== undefined) return due;
-    team.priorities.shift();
+async function dueJobs(
+  tx: Tx,
+  {
+    teamId,
+    levels,
+    except,
+    limit,
+  }: { teamId: string; levels: readonly Level[]; except: readonly string[]; limit: number },
+): Promise<DueJob[]> {
+  const found: DueJob[] = [];
+  for (const { priority } of levels) {
+    const at = [teamId, priority, JSON.stringify(except)];
+    for (const [condition, time] of [
+      ['run_at <= $4', tx.now],
+      ['run_at > $4', tx.now + LONGEST_WAIT_MS],
+    ] as const) {
+      if (found.length === limit) return found;
+      const sql = `${NEXT} and ${condition} order by run_at limit $5`;
+      found.push(...(await tx.db.all<DueJob>(sql, ...at, time, limit - found.length)));
+    }
   }
-  return undefined;
+  return found;
+}
+
+/** Raises the time in a team's row if it is too early, but not each time that an active team has no job for a moment. */
+async function raiseIfTooEarly(
+  tx: Tx,
+  { teamId, jobsAt, levels }: { teamId: string; jobsAt: number; levels: readonly Level[] },
+): Promise<void> {
+  const next = firstOf(levels);
+  if ((next !== null && next <= tx.now) || (jobsAt > tx.now - RAISE_AFTER_MS && jobsAt <= tx.now)) return;
+  await raise(tx, { teamId, item: 'jobs' }, async () => next);
+}
+
+function firstOf(levels: readonly Level[]): number | null {
+  return levels.length === 0 ? null : Math.min(...levels.map(({ firstAt }) => firstAt));
+}
+
+/** When the first waiting job is due. Asks the teams in the order of their agenda until no other can be earlier. */
+export async function nextDueAt(view: View): Promise<number | null> {
+  let first: number | null = null;
+  const until = Number.MAX_SAFE_INTEGER;
+  const teams = await dueTeams(view, { item: 'jobs', until, limit: MAX_ASKED });
+  for (const { teamId, at } of teams) {
+    if (first !== null && at >= first) return first;
+    const next = firstOf(await levelsOf(view, teamId));
+    if (next !== null) first = Math.min(first ?? next, next);
+  }
+  return teams.length < MAX_ASKED ? first : view.now;
 }
 
 async function start(
