@@ -298,8 +298,8 @@ export async function nextDueAt(view: View): Promise<number | null> {
   let first = Number.POSITIVE_INFINITY;
   for (const { teamId, at } of teams) {
     if (first <= view.now) break;
-    const isDue = isPast(view, at, 0);
-    first = Math.min(first, (isDue ? (await nextOf(view, { teamId })).at : at) ?? first);
+    if (!isPast(view, at, 0)) return Math.min(first, at);
+    first = Math.min(first, (await nextOf(view, { teamId })).at ?? first);
   }
   if (teams.length === MAX_ASKED) first = Math.min(first, view.now);
   return first === Number.POSITIVE_INFINITY ? null : first;
