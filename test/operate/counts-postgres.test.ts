@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { planWrites } from '../../src/model/planned-writes.ts';
 import { silentLogger } from '../../src/observe/log.ts';
 import { HOLDER, MANY, OK, settlement } from '../../src/store/conformance/sending.ts';
-import { CLAIM, heldOf, people } from '../../src/store/conformance/setup.ts';
+import { CLAIM, heldOf, makeJob, makeWorkflow, people } from '../../src/store/conformance/setup.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { Store } from '../../src/store/store.ts';
 import { startCluster } from '../support/postgres.ts';
@@ -15,7 +15,9 @@ import { RoundTrips } from '../support/store/count-round-trips.ts';
 import { HASH, makeModel } from '../support/store/counted-model.ts';
 import { multiply, numbered, type Past } from '../support/store/multiply.ts';
 
-const PAST: Past = { workflows: 1_000, webhooks: 1_000, jobs: 10_000, deliveries: 50_000 };
+const PAST: Past = { teams: 1_000, workflows: 1_000, webhooks: 1_000, jobs: 10_000, deliveries: 50_000 };
+/** More teams than one claim searches. */
+const WAITING_TEAMS = 20;
 const NODE = { nodeId: 'node-a', leaseMs: 15_000 };
 
 /**
@@ -52,6 +54,7 @@ const MOST: Record<string, [statements: number, trips: number, pages: number]> =
   'the summary of ten workflows': [5, 3, 60],
   'schedules are looked at': [1, 1, 1],
   'abandoned jobs are looked for': [1, 1, 3],
+  'a job of one of many waiting teams is claimed': [15, 6, 127],
 };
 /** Tolerance for pages, which depend on splits. */
 const SPREAD = 1.2;
@@ -166,5 +169,10 @@ async function countAll(
   await note('the summary of ten workflows', () => store.jobs.summaries({ teamId, workflowIds }));
   await note('schedules are looked at', () => store.schedules.due({ limit: 100 }));
   await note('abandoned jobs are looked for', () => store.jobs.abandoned({ nodeId: null }));
+  if (!isLarge) return found;
+  for (let n = 0; n < WAITING_TEAMS; n += 1) {
+    await makeJob(store, await makeWorkflow(store, { team: `waiting-${n}` }));
+  }
+  await note('a job of one of many waiting teams is claimed', claim);
   return found;
 }
