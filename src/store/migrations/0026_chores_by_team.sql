@@ -14,4 +14,3 @@ drop index inspector_age;
 alter table usage_place add column attempts_until {time} not null default 0;
 update usage_place set attempts_until = coalesce((select value from instance where name = 'usage_counted_until'), '0')::bigint;  -- only postgres
 update usage_place set attempts_until = coalesce((select value from instance where name = 'usage_counted_until'), '0') + 0;      -- only sqlite
-delete from instance where name = 'usage_counted_until';
