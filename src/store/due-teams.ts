@@ -27,15 +27,21 @@ export async function forDueTeams(
 ): Promise<void> {
   const { store, log, item, failed, signal } = input;
   const seen = new Set<string>();
+  let failures = 0;
   for (;;) {
     const until = store.now();
-    const due = await store.agenda.due({ item, until, beyond: until + BEYOND_MS, limit: TEAMS_AT_ONCE });
+    // A team whose visit failed stays due, in front of the others.
+    const limit = TEAMS_AT_ONCE + failures;
+    const due = await store.agenda.due({ item, until, beyond: until + BEYOND_MS, limit });
     const teams = due.map(({ teamId }) => teamId).filter((teamId) => !seen.has(teamId));
     if (teams.length === 0) return;
     for (const teamId of teams) {
       if (signal.aborted) return;
       seen.add(teamId);
-      await visit(teamId).catch((err) => log.error({ err, teamId }, failed));
+      await visit(teamId).catch((err) => {
+        failures += 1;
+        log.error({ err, teamId }, failed);
+      });
     }
   }
 }
