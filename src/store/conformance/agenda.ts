@@ -112,6 +112,42 @@ export function testAgenda(open: Open): void {
     }
   });
 
+  it('a visit does not miss an inspector or an audit line written meanwhile without an event', async ({
+    store,
+  }) => {
+    const { id: teamId } = await store.teams.ensure({ slug: 'acme' });
+    const next = async () => {
+      await store.agenda.visited({ teamId, sequence: 0, at: null });
+      const [found] = await store.agenda.due({ item: 'prune', until: Number.MAX_SAFE_INTEGER, limit: 9 });
+      return found === undefined ? undefined : found.at - store.now();
+    };
+    assert.equal(await next(), undefined);
+    await store.audit.add({ change: { teamId, action: 'keys.create', target: null, summary: '' } });
+    assert.equal(await next(), 24 * HOUR_MS);
+    for (const [id, forMs] of [
+      ['insp_later', 2 * HOUR_MS],
+      ['insp_first', HOUR_MS],
+    ] as const) {
+      await store.inspectors.create({ teamId, id, status: 204, delayMs: 0, forMs, most: 9 });
+    }
+    assert.equal(await next(), HOUR_MS);
+  });
+
+  it('a webhook with old deliveries is looked at again within an hour', async ({ store, advance }) => {
+    const { teamId, due: kept } = await oneDelivery(store);
+    advance(2_000);
+    const expire = () => store.deliveries.expire({ teamId, olderMs: 1_000, limit: 9 });
+    assert.deepEqual(
+      await expire(),
+      { done: true, at: store.now() + HOUR_MS },
+      'it waits for its first attempt',
+    );
+    await settle(store, kept, 1, { state: 'waiting', nextAt: store.now() }, FAILED);
+    advance(HOUR_MS);
+    await expire();
+    assert.equal((await store.deliveries.get({ teamId, id: kept.id }))?.state, 'dead');
+  });
+
   it('a search for due deliveries that finds none says when the next one is due', async ({
     store,
     advance,

@@ -21,7 +21,7 @@ interface ExpirePlace {
  *
  * Visits at most `limit` webhooks and deliveries per call; call with `after: next` until `done`. Without the place,
  * every call would again read the deliveries that earlier calls have kept. `at` is when the next of the visited
- * deliveries is old; of a webhook with dead deliveries, more are expected within an hour.
+ * deliveries is old; of a webhook with old deliveries, more are expected to be given up within an hour.
  */
 export async function expire(
   tx: Tx,
@@ -46,9 +46,9 @@ export async function expire(
     if (!isOld) at = earlier(at, oldestAt === null ? null : oldestAt + olderMs + 1);
     const old = isOld ? await waitingSince(tx, { teamId, place, before, limit: room }) : [];
     const givenUp = old.filter(({ attempt }) => attempt > 0 || !isActive).map(({ id }) => id);
-    const dead = await giveUp(tx, teamId, givenUp);
-    await countDead(tx, { teamId, webhookId, dead });
-    if (dead > 0) at = earlier(at, tx.now + AGAIN_MS);
+    await countDead(tx, { teamId, webhookId, dead: await giveUp(tx, teamId, givenUp) });
+    // Others of the lane become old soon, or those that are kept for their first attempt will fail.
+    if (isOld) at = earlier(at, tx.now + AGAIN_MS);
     const last = old.at(-1);
     if (last !== undefined && old.length === room) {
       return { done: false, next: { webhookId, createdAt: last.createdAt, id: last.id }, at };

@@ -1,5 +1,6 @@
 /** The end of a visit that has deleted the old rows of a team (see `store/retention.ts`). */
 
+import { earlier } from '../../std/earlier.ts';
 import type { Tx } from '../transaction.ts';
 import { makeDue, PRUNE_AFTER_MS, raise, VISIT_MS } from './agenda.ts';
 import { newestSequence } from './events.ts';
@@ -21,6 +22,11 @@ export async function visited(
   for (const item of ['jobs', 'lanes', 'usage'] as const) makeDue(tx, teamId, item, tx.now);
   await raise(tx, { teamId, item: 'prune' }, async () => {
     if ((await newestSequence(tx, { teamId })) !== sequence) return tx.now + PRUNE_AFTER_MS;
-    return at === null ? null : Math.min(at, tx.now + VISIT_MS);
+    // Inspectors and audit lines that were written without an event during the visit are found under the lock.
+    const later = await tx.db.get<{ expiresAt: number | null; line: number | null }>`
+      select (select expires_at from inspector where team_id = ${teamId} order by expires_at limit 1) as "expiresAt",
+             (select 1 from audit where team_id = ${teamId} limit 1) as line`;
+    const first = earlier(at, later?.expiresAt);
+    return first === null && later?.line == null ? null : Math.min(first ?? Infinity, tx.now + VISIT_MS);
   });
 }
