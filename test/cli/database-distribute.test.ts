@@ -10,7 +10,7 @@ import { MIGRATIONS, newestSchema } from '../../src/store/migrations.ts';
 import { openStore } from '../../src/store/open.ts';
 import { openPool } from '../../src/store/postgres/connections.ts';
 import { migrate } from '../../src/store/postgres/migrate.ts';
-import { type CitusDatabase, NO_CITUS, testCitus } from '../support/citus.ts';
+import { type CitusDatabase, NO_CITUS, startCitus, testCitus } from '../support/citus.ts';
 import { type Ended, runCommand, startCommand } from '../support/cli/commands.ts';
 import { administer, makeDatabase } from '../support/postgres.ts';
 import { frozenRows } from '../support/store/frozen-schemas.ts';
@@ -113,31 +113,91 @@ test('a database is distributed by team, and brought back as it was', ON_CITUS, 
   assert.deepEqual(await shapeOf(client), shape);
 });
 
-test('a distribution that was killed continues, and no server starts meanwhile', ON_CITUS, async (t) => {
-  const { database, tables, client } = await filled(t);
-  const rows = await sorted(tables);
-  await client.query('begin; lock table job in share mode');
-  const killed = startCommand(['database', 'distribute', '--yes', '--shards', '4'], {
+test(
+  'a distribution and its undoing that were killed continue, and no server starts meanwhile',
+  ON_CITUS,
+  async (t) => {
+    const { database, tables, client } = await filled(t);
+    const [rows, shape] = [await sorted(tables), await shapeOf(client)];
+    await killAt('job', database, client);
+    const places = await distributed(database.url);
+    assert.equal(places.workflow, 'by team');
+    assert.equal(places.job, 'by team');
+    assert.deepEqual(await sorted(tables), rows);
+
+    for (const table of ['team', 'session', 'schema_version'])
+      await killAt(table, database, client, '--undo');
+    await distributed(database.url, '--undo');
+    assert.deepEqual(await sorted(tables), rows);
+    assert.deepEqual(await shapeOf(client), shape);
+  },
+);
+
+/** Kills the command while it waits for a table. */
+async function killAt(
+  table: string,
+  database: CitusDatabase,
+  client: pg.Client,
+  ...more: string[]
+): Promise<void> {
+  await client.query(`begin; lock table ${table} in share mode`);
+  const killed = startCommand(['database', 'distribute', '--yes', '--shards', '4', ...more], {
     directory,
     environment: environmentOf(database.url),
   });
-  const other = new pg.Client({ connectionString: database.server });
-  await other.connect();
-  t.after(() => other.end());
-  const waits = `select 1 from pg_stat_activity where query like '%create_distributed_table%' and wait_event_type = 'Lock'`;
-  await until('it waits for the table', async () => (await other.query(waits)).rows.length === 1);
+  await waitsForLock(database);
   killed.process.kill('SIGKILL');
   await killed.ended;
   await client.query('rollback');
-
   await assert.rejects(
     openStore(database.url, { publicUrl: () => '', log: silentLogger }),
     /distributed only in part\. Run `flowhook database distribute` again/,
   );
-  const places = await distributed(database.url);
-  assert.equal(places.workflow, 'by team');
-  assert.equal(places.job, 'by team');
-  assert.deepEqual(await sorted(tables), rows);
+}
+
+/** Resolves when a statement waits for a table. */
+async function waitsForLock({ server, name }: CitusDatabase): Promise<void> {
+  const other = new pg.Client({ connectionString: server });
+  await other.connect();
+  const waits = `select 1 from pg_stat_activity where datname = '${name}' and wait_event_type = 'Lock'`;
+  await until('it waits for the table', async () => (await other.query(waits)).rows.length > 0);
+  await other.end();
+}
+
+test('a node that starts while the tables are counted is noticed', ON_CITUS, async (t) => {
+  const { database, client } = await filled(t);
+  await client.query('begin; lock table job in access exclusive mode');
+  const ended = distribute(database.url, '--yes');
+  await waitsForLock(database);
+  const lease = `insert into chore values ('c', 'node_x', extract(epoch from now()) * 1000 + 600000)`;
+  await client.query(`rollback; ${lease}`);
+  const { code, stderr } = await ended;
+  assert.match(stderr, /Nodes are using the database \(1 leases.*run the command again/);
+  assert.equal(code, 5);
+  await (await openStore(database.url, { publicUrl: () => '', log: silentLogger })).close();
+});
+
+test('a move that fails says what to do, and is undone without the workers', ON_CITUS, async (t) => {
+  const cluster = await startCitus();
+  const database = await cluster.makeDatabase();
+  const client = new pg.Client({ connectionString: database.url });
+  t.after(async () => {
+    await client.end();
+    await cluster.stop();
+  });
+  const open = () => openStore(database.url, { publicUrl: () => '', log: silentLogger, listen: false });
+  await (await open()).close();
+  await client.connect();
+  await cluster.workers[1]?.stop();
+  const { code, stderr } = await distribute(database.url, '--yes');
+  assert.equal(code, 1);
+  assert.match(
+    stderr,
+    /connection to the remote node .*failed.*Run `flowhook database distribute` again, or `flowhook database distribute --undo`\n$/,
+  );
+  await client.query('update pg_dist_node set isactive = false where groupid <> 0');
+  assert.equal((await distribute(database.url, '--yes', '--undo')).code, 0);
+  await (await open()).close();
 });
 
 test(
@@ -188,6 +248,10 @@ test('the command says why a cluster cannot be used', ON_CITUS, async (t) => {
   await client.query(`insert into chore values ('c', 'node_x', extract(epoch from now()) * 1000 + 60000)`);
   await refused(/Nodes are using the database \(1 leases/);
   await client.query('delete from chore');
+  await refused(/is a worker of the cluster\. Name the coordinator/, database.workers[0]);
+  const empty = await (await testCitus()).makeDatabase();
+  t.after(empty.drop);
+  await refused(/schema is at version 0.*`flowhook migrate up`/, empty.url);
 
   await administer(
     database.url,
@@ -203,13 +267,9 @@ test('the command says why a cluster cannot be used', ON_CITUS, async (t) => {
   await refused(/citus_set_coordinator_host/);
 });
 
-test('a database without the extension, with an old schema, or of SQLite is not distributed', async (t) => {
+test('a database without the extension, or of SQLite, is not distributed', async (t) => {
   const { url, drop } = await makeDatabase();
   t.after(drop);
-  const old = await distribute(url, '--yes');
-  assert.equal(old.code, 5);
-  assert.match(old.stderr, /schema is at version 0.*`flowhook migrate up`/);
-  await (await openStore(url, { publicUrl: () => '', log: silentLogger })).close();
   const plain = await distribute(url, '--yes');
   assert.equal(plain.code, 5);
   assert.match(plain.stderr, /does not have the extension Citus.*create extension citus/);

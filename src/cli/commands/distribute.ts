@@ -48,10 +48,13 @@ async function distribute(options: Options): Promise<void> {
         '`flowhook database copy`, and set FLOWHOOK_DATABASE to it',
     );
   }
-  await refuseOtherSchema(url);
   const log = createLogger({ level: 'warn', pretty: config.logPretty });
   const distribution = await openDistribution(url, { log });
   try {
+    // This comes first: a worker has no tables, and nobody should create them there.
+    const obstacle = await distribution.obstacle({ isUndo: options.undo === true });
+    if (obstacle !== undefined) throw new ConflictError(obstacle);
+    await refuseOtherSchema(url);
     await run(distribution, { shards, options });
   } finally {
     await distribution.close();
@@ -72,10 +75,7 @@ async function run(
   distribution: Opened,
   { shards, options }: { shards: number; options: Options },
 ): Promise<void> {
-  const obstacle = await distribution.obstacle();
-  if (obstacle !== undefined) throw new ConflictError(obstacle);
-  const nodes = await distribution.nodesUsing();
-  if (nodes !== undefined) throw new ConflictError(`${nodes}, and run the command again`);
+  await refuseNodes(distribution);
   const isUndo = options.undo === true;
   const tables = await distribution.tables();
   const moving = tables.filter(({ now, home }) => (isUndo ? now !== 'coordinator' : now !== home));
@@ -89,6 +89,8 @@ async function run(
       `To ${isUndo ? 'distribute them again' : 'bring them back'}, run \`flowhook database distribute${isUndo ? '' : ' --undo'}\``,
     otherwise: 'nothing was moved',
   });
+  // A node may have been started while the question waited.
+  await refuseNodes(distribution);
   const startMs = performance.now();
   const bar = createProgressBar({
     screen,
@@ -118,6 +120,11 @@ async function run(
     { tables: left.map(({ home: _, ...table }) => table), rows: size.rows, bytes: size.bytes, seconds },
     [`${countWords(moving.length, 'table')} moved in ${durationWords(seconds * 1_000)}`],
   );
+}
+
+async function refuseNodes(distribution: Opened): Promise<void> {
+  const nodes = await distribution.nodesUsing();
+  if (nodes !== undefined) throw new ConflictError(`${nodes}, and run the command again`);
 }
 
 function lineOf({ name, now, home, rows, bytes }: Table, isUndo: boolean): string {

@@ -5,7 +5,7 @@
  */
 import { InUseError } from '../../model/error.ts';
 import type { Logger } from '../../observe/log.ts';
-import { LEFT_BEHIND, MARKER, MOVING, TABLES } from '../copy/tables.ts';
+import { LEFT_BEHIND, MARKER, MOVING, refusalOf, TABLES } from '../copy/tables.ts';
 import { openPool } from './connections.ts';
 import { Database, inTransaction } from './database.ts';
 import { unusable } from './failures.ts';
@@ -24,8 +24,11 @@ export interface MovedTable extends PlacedTable {
 }
 
 export interface Distribution {
-  /** Why this database cannot be distributed, as a sentence with the next step; undefined if it can. */
-  obstacle(): Promise<string | undefined>;
+  /**
+   * Why the tables of this database cannot be moved, as a sentence with the next step; undefined if they can. To be
+   * brought back, they need no other server: an interrupted move may have moved nothing.
+   */
+  obstacle(input: { isUndo: boolean }): Promise<string | undefined>;
   /** A sentence about nodes that use the database; undefined if none is known to. */
   nodesUsing(): Promise<string | undefined>;
   /** Counts the rows of all tables. */
@@ -59,38 +62,58 @@ export async function openDistribution({ url, log }: { url: string; log: Logger 
       { statementMs: STATEMENT_MS, lockMs: 0 },
     );
   try {
-    await db.get('select 1 from schema_version limit 1');
+    await db.get('select 1');
   } catch (error) {
     await pool.end();
     throw unusable(error);
   }
   return {
-    obstacle: () => obstacle(db),
+    obstacle: ({ isUndo }) => obstacle(db, isUndo),
     nodesUsing: () => inTransaction(pool, nodesUsing),
     tables: () => inTransaction(pool, sizes, { statementMs: STATEMENT_MS }),
-    async move({ to, shards, onMoved }) {
+    async move(input) {
       await mark(db);
-      for (const table of await placesOf(db, OURS)) {
-        await inTurn(async (db) => {
-          // Another process may have moved it meanwhile.
-          const [current = table] = await placesOf(db, [table.name]);
-          if (to === 'coordinator') {
-            if (current.now !== 'coordinator') await bringBack(db, table.name);
-            return;
-          }
-          await db.run(`set local citus.shard_count = ${Math.floor(shards)}`);
-          await place(db, current);
-        });
-        await db.exec(`analyze ${table.name}`);
-        onMoved(table.name);
+      try {
+        await moveAll(db, inTurn, input);
+      } catch (error) {
+        throw new Error(`${reasonOf(error)}. ${refusalOf(MOVING)}`, { cause: error });
       }
-      await inTurn(async (db) => {
-        await changeShardsInTurn(db);
-        await db.run('delete from instance where name = $1', MARKER);
-      });
     },
     close: () => pool.end(),
   };
+}
+
+type InTurn = <Result>(change: (db: Database) => Promise<Result>) => Promise<Result>;
+
+async function moveAll(
+  db: Database,
+  inTurn: InTurn,
+  { to, shards, onMoved }: Parameters<Distribution['move']>[0],
+): Promise<void> {
+  for (const table of await placesOf(db, OURS)) {
+    await inTurn(async (db) => {
+      // Another process may have moved it meanwhile.
+      const [current = table] = await placesOf(db, [table.name]);
+      if (to === 'coordinator') {
+        if (current.now !== 'coordinator') await bringBack(db, table.name);
+        return;
+      }
+      await db.run(`set local citus.shard_count = ${Math.floor(shards)}`);
+      await place(db, current);
+    });
+    await db.exec(`analyze ${table.name}`);
+    onMoved(table.name);
+  }
+  await inTurn(async (db) => {
+    await changeShardsInTurn(db);
+    await db.run('delete from instance where name = $1', MARKER);
+  });
+}
+
+/** The message of an error, on one line. */
+function reasonOf(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error);
+  return message.replaceAll(/\s+/g, ' ').replace(/[.?\s]+$/, '');
 }
 
 async function mark(db: Database): Promise<void> {
@@ -114,7 +137,7 @@ async function sizes(db: Database): Promise<MovedTable[]> {
   return tables;
 }
 
-async function obstacle(db: Database): Promise<string | undefined> {
+async function obstacle(db: Database, isUndo: boolean): Promise<string | undefined> {
   const has = await db.get<{ citus: boolean }>(
     `select to_regclass('pg_catalog.pg_dist_partition') is not null as citus`,
   );
@@ -131,10 +154,10 @@ async function obstacle(db: Database): Promise<string | undefined> {
   );
   if (nodes?.local !== 0)
     return 'This server is a worker of the cluster. Name the coordinator in FLOWHOOK_DATABASE';
-  if (nodes.coordinator === 0) {
+  if (nodes.coordinator === 0 && !isUndo) {
     return "Citus does not know this server's address. Run `select citus_set_coordinator_host('host', 5432)` with it";
   }
-  if (nodes.workers === 0) {
+  if (nodes.workers === 0 && !isUndo) {
     return "The cluster has no workers. Add each of them with `select citus_add_node('host', 5432)`";
   }
   const [others] = await db.all<{ name: string }>(
