@@ -1,6 +1,6 @@
 /** What must be true of jobs at every moment, checked through the Store as any node could. */
 import assert from 'node:assert/strict';
-import { type AttemptLease, hasEnded, type Job } from '../../model/job.ts';
+import { type AttemptLease, hasEnded, isWaiting, type Job } from '../../model/job.ts';
 import type { Store } from '../store.ts';
 import { type Opened, readVersion } from './setup.ts';
 
@@ -58,6 +58,7 @@ export async function checkInvariants(world: World): Promise<void> {
     const expected = [...world.jobs].filter(([, owner]) => owner === teamId).map(([id]) => id);
     assert.deepEqual(jobs.map(({ id }) => id).sort(), expected.sort());
     checkSlots(jobs);
+    await checkAgenda(world, teamId, jobs);
     for (const job of jobs) checkJob(world, job);
   }
   for (const at of world.workflows) if (!at.isArchived) await checkRecords(world, at);
@@ -83,6 +84,21 @@ function checkSlots(jobs: readonly Job[]): void {
     assert.deepEqual(slots, slots.length === 2 ? [0, 1] : [0]);
     for (const { slot, state } of ofWorkflow) assert.ok(slot === 0 || state === 'queued');
   }
+}
+
+/** The agenda names a team no later than its first job that can start is due. */
+async function checkAgenda({ store, workflows }: World, teamId: string, jobs: readonly Job[]): Promise<void> {
+  const ofTeam = workflows.filter((at) => at.teamId === teamId);
+  const found = await Promise.all(ofTeam.map(({ workflowId: id }) => store.workflows.get({ teamId, id })));
+  const open = new Set(
+    found.filter((one) => one?.pausedAt === null && one.archivedAt === null).map((one) => one?.id),
+  );
+  const first = jobs
+    .filter(({ state, slot, workflowId }) => isWaiting(state) && slot === 0 && open.has(workflowId))
+    .reduce((earliest, { runAt }) => Math.min(earliest, runAt), Number.POSITIVE_INFINITY);
+  const listed = await store.agenda.due({ item: 'jobs', until: Number.MAX_SAFE_INTEGER, limit: 10_000 });
+  const at = listed.find((one) => one.teamId === teamId)?.at ?? Number.POSITIVE_INFINITY;
+  assert.ok(at <= first, `a job is due at ${first}, and its team at ${at}`);
 }
 
 /** A job has one outcome, with one event, which never changes. */
