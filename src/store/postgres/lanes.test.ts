@@ -17,7 +17,8 @@ import { LANES } from './lanes.ts';
 const LEASE_MS = 15_000;
 const { url, drop } = await makeDatabase();
 let nowMs = Date.UTC(2026, 0, 1);
-const open = () => openStore(url, { clock: () => nowMs, publicUrl: () => PUBLIC_URL, log: silentLogger });
+const open = (options: { listen?: boolean } = {}) =>
+  openStore(url, { clock: () => nowMs, publicUrl: () => PUBLIC_URL, log: silentLogger, ...options });
 const a = node('a', await open());
 const b = node('b', await open());
 const pool = openPool({ url, size: 1, log: silentLogger });
@@ -48,9 +49,12 @@ function node(nodeId: string, store: Store) {
 }
 
 /** Makes webhooks with one due delivery each. */
-async function dueLanes(count: number): Promise<[LaneName & { due: DueDelivery }, ...LaneName[]]> {
+async function dueLanes(
+  count: number,
+  team = 'default',
+): Promise<[LaneName & { due: DueDelivery }, ...LaneName[]]> {
   made += 1;
-  const at = await makeWorkflow(a.store, { id: `w${made}` });
+  const at = await makeWorkflow(a.store, { team, id: `w${made}` });
   const { teamId } = at;
   const ids = await Promise.all(
     Array.from({ length: count }, (_, n) => subscribe(a.store, at, ['workflow_queued', String(n)])),
@@ -75,6 +79,22 @@ test('one of two nodes holds a lane until its lease expires', async () => {
   assert.equal(await holder.lane(lane), undefined);
   assert.equal(await holder.keep(lane, 1), false);
   assert.deepEqual(await holder.lanes(), new Map());
+});
+
+test('without hints, lanes of more than 100 teams that another node holds hide no free lane', async () => {
+  const c = node('c', await open({ listen: false }));
+  try {
+    for (let n = 0; n < 101; n++) {
+      const [lane] = await dueLanes(1, `held${n}`);
+      await b.lane(lane);
+    }
+    nowMs += 1;
+    const [free] = await dueLanes(1, 'free');
+    const found = [await c.lanes(), await c.lanes()].flatMap((lanes) => [...lanes.keys()]);
+    assert.deepEqual(found, [free.webhookId]);
+  } finally {
+    await c.store.close();
+  }
 });
 
 test('renewing the lease keeps the lane and its epoch', async () => {

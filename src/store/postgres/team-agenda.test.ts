@@ -87,6 +87,19 @@ test('a search says when a team is next due', async () => {
   assert.deepEqual(await due(), ['b']);
 });
 
+test('teams that stay due come after the others, also after a sweep', async () => {
+  stored = [
+    { teamId: 'a', at: START_MS - 2 },
+    { teamId: 'b', at: START_MS - 1 },
+    { teamId: 'c', at: START_MS },
+  ];
+  await due();
+  found('b', START_MS - 1);
+  found('a', START_MS - 2);
+  elapsedMs += 5_000;
+  assert.deepEqual(await due(), ['c', 'b', 'a']);
+});
+
 test('a search does not replace what was noted while it ran', async () => {
   await due();
   agenda.note(['a']);

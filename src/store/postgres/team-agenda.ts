@@ -40,9 +40,10 @@ export interface AgendaOptions {
 export class TeamAgenda {
   readonly #options: AgendaOptions;
   readonly #elapsed: Clock;
-  /** When each team is due, and the number of the change that said so. */
-  readonly #teams = new Map<string, { at: number; change: number }>();
+  /** When each team is due, the number of the change that said so, and of the last search of the team (0: none). */
+  readonly #teams = new Map<string, { at: number; change: number; search: number }>();
   #changes = 0;
+  #searches = 0;
   #sweepAtMs = Number.NEGATIVE_INFINITY;
   #sweeping: Promise<void> | undefined;
 
@@ -62,8 +63,8 @@ export class TeamAgenda {
     if (teams === null) this.#sweepAtMs = Number.NEGATIVE_INFINITY;
     const now = this.#options.now();
     for (const teamId of teams ?? []) {
-      const at = Math.min(now, this.#teams.get(teamId)?.at ?? now);
-      this.#teams.set(teamId, { at, change: this.#changes });
+      const { at = now, search = 0 } = this.#teams.get(teamId) ?? {};
+      this.#teams.set(teamId, { at: Math.min(now, at), change: this.#changes, search });
     }
   }
 
@@ -74,14 +75,26 @@ export class TeamAgenda {
    * @param since `changes` before the search
    */
   put({ teamId, at, since }: { teamId: string; at: number | null; since: number }): void {
-    if ((this.#teams.get(teamId)?.change ?? 0) > since) return;
-    if (at === null) this.#teams.delete(teamId);
-    else this.#teams.set(teamId, { at, change: since });
+    this.#searches += 1;
+    this.#put(teamId, at, since, this.#searches);
   }
 
-  /** The teams that may have due work, the longest due first. Sweeps first if it is time to. */
+  #put(teamId: string, at: number | null, since: number, search?: number): void {
+    const known = this.#teams.get(teamId);
+    if ((known?.change ?? 0) > since) {
+      if (known !== undefined && search !== undefined) known.search = search;
+    } else if (at === null) this.#teams.delete(teamId);
+    else this.#teams.set(teamId, { at, change: since, search: search ?? known?.search ?? 0 });
+  }
+
+  /**
+   * The teams that may have due work: first those that no search has found due, the longest due first, and then the
+   * others, the longest ago searched first. So no team waits for teams that stay due. Sweeps first if it is time to.
+   */
   async due(): Promise<DueTeam[]> {
-    return (await this.all()).filter(({ at }) => this.#isDue(at));
+    const due = (await this.all()).filter(({ at }) => this.#isDue(at));
+    const searched = ({ teamId }: DueTeam) => this.#teams.get(teamId)?.search ?? 0;
+    return due.sort((one, other) => searched(one) - searched(other));
   }
 
   /**
@@ -125,9 +138,9 @@ export class TeamAgenda {
     const swept = new Map(found.map(({ teamId, at }) => [teamId, at]));
     if (found.length < MAX_SWEPT) {
       for (const teamId of this.#teams.keys()) {
-        if (!swept.has(teamId)) this.put({ teamId, at: null, since });
+        if (!swept.has(teamId)) this.#put(teamId, null, since);
       }
     }
-    for (const [teamId, at] of swept) this.put({ teamId, at, since });
+    for (const [teamId, at] of swept) this.#put(teamId, at, since);
   }
 }
