@@ -198,7 +198,7 @@ test('logs which phase an attempt without a response reached', async () => {
   const named = await sendWith({ url: 'http://localhost:9/' });
   assert.equal(named.attempt.details?.remoteAddress, null);
   const silent = await tcp(() => undefined);
-  const hung = await sendWith({ url: `http://${silent}/`, timeoutMs: 60 });
+  const hung = await sendWith({ url: `http://${silent}/`, timeoutMs: 400 });
   assert.equal(hung.attempt.details?.remoteAddress, '127.0.0.1');
   assert.equal(hung.attempt.details?.timing.firstByteMs, null);
   assert.deepEqual(hung.attempt.details?.responseHeaders, {});

@@ -11,7 +11,7 @@ import { configOf, type Options } from '../options.ts';
 import { addYes, confirm, print, say, screen } from '../terminal.ts';
 
 const SHARDS = 32;
-/** Measured with a cluster on two cores (docs/scale.md), to estimate the duration. */
+/** Measured with a cluster on two cores (see the page on scale), to estimate the duration. */
 const BYTES_PER_S = 40_000_000;
 const SHARD_MS = 20;
 
