@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { type Driver, listMigrations, statementsOf } from './migrations.ts';
 
@@ -87,4 +88,23 @@ test('the statements of a migration end where a semicolon is neither in a text n
     statementsOf(sql).map((statement) => statement.replaceAll(/--.*/g, '').trim()),
     ["alter table job add column note text default ';'", 'do $$ begin perform 1; perform 2; end $$'],
   );
+});
+
+test('the migration to agendas names every team with rows that become old', () => {
+  const db = new DatabaseSync(':memory:');
+  const [older, agenda] = [listMigrations('sqlite').slice(0, 23), listMigrations('sqlite')[23]];
+  for (const { sql } of older) db.exec(sql);
+  for (const id of ['idle', 'audited', 'inspects']) {
+    db.exec(`insert into team (id, slug, created_at) values ('${id}', '${id}', 0)`);
+  }
+  db.exec(`
+    insert into audit (team_id, id, action, actor, subject, details, created_at) values ('audited', 'aud_1', 'a', 'a', '', '{}', 0);
+    insert into inspector (team_id, id, status, delay_ms, created_at, expires_at) values ('inspects', 'i', 204, 0, 0, 0)`);
+  db.exec(agenda?.sql ?? '');
+  const due = db.prepare('select id from team where prune_at is not null order by id').all();
+  assert.deepEqual(
+    due.map(({ id }) => id),
+    ['audited', 'inspects'],
+  );
+  db.close();
 });
