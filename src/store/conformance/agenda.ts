@@ -27,6 +27,17 @@ export function testAgenda(open: Open): void {
     assert.deepEqual(await due(store, 'lanes'), [], 'no webhook waits');
   });
 
+  it('a list of due teams continues after a time', async ({ store, advance }) => {
+    const until = Number.MAX_SAFE_INTEGER;
+    await makeJob(store, await makeWorkflow(store));
+    const [first] = await store.agenda.due({ item: 'jobs', until, limit: 9 });
+    advance(1);
+    const { teamId } = await makeWorkflow(store, { team: 'acme' });
+    await makeJob(store, { teamId, workflowId: 'people' });
+    const rest = await store.agenda.due({ item: 'jobs', after: first?.at ?? 0, until, limit: 9 });
+    assert.deepEqual(rest, [{ teamId, at: store.now() }]);
+  });
+
   it('a delivery puts its team on the agenda for lanes', async ({ store }) => {
     const at = await makeWorkflow(store);
     await subscribe(store, at, ['workflow_queued']);

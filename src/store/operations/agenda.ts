@@ -120,17 +120,19 @@ const LOWER = `
 
 /**
  * Lists teams whose item is due by `until`, the longest due first, and then teams whose item is due after `beyond`
- * (default: none). Lists at most `limit` of each. Reads only the index of the item.
+ * (default: none). Lists at most `limit` of each. Reads only the index of the item. With `after`, the first list begins
+ * after that time.
  */
 export function dueTeams(
   view: View,
-  { item, until, beyond = Number.MAX_SAFE_INTEGER, limit }: DueInput,
+  { item, after = -1, until, beyond = Number.MAX_SAFE_INTEGER, limit }: DueInput,
 ): Promise<DueTeam[]> {
-  return view.db.all<DueTeam>(DUE[item], until, beyond, limit);
+  return view.db.all<DueTeam>(DUE[item], until, beyond, limit, after);
 }
 
 interface DueInput {
   item: AgendaItem;
+  after?: number;
   until: number;
   beyond?: number;
   limit: number;
@@ -142,7 +144,10 @@ const dated = (item: AgendaItem, condition: string) => `
     where ${COLUMNS[item]} ${condition} order by ${COLUMNS[item]} limit $3
   ) as dated`;
 const DUE = Object.fromEntries(
-  ITEMS.map((item) => [item, `${dated(item, '<= $1')} union all ${dated(item, '> $2')}`]),
+  ITEMS.map((item) => [
+    item,
+    `${dated(item, `<= $1 and ${COLUMNS[item]} > $4`)} union all ${dated(item, '> $2')}`,
+  ]),
 ) as Record<AgendaItem, string>;
 
 /**

@@ -25,9 +25,12 @@ beforeEach(() => {
     now: () => nowMs,
     elapsed: () => elapsedMs,
     isTold: () => isTold,
-    read: async ({ until, beyond = Number.MAX_SAFE_INTEGER }) => {
+    read: async ({ after = -1, until, beyond = Number.MAX_SAFE_INTEGER, limit }) => {
       sweeps += 1;
-      const found = stored.filter(({ at }) => at <= until || at > beyond);
+      const found = [
+        ...stored.filter(({ at }) => at > after && at <= until).slice(0, limit),
+        ...stored.filter(({ at }) => at > beyond),
+      ];
       meanwhile?.();
       return found;
     },
@@ -98,6 +101,20 @@ test('teams that stay due come after the others, also after a sweep', async () =
   found('a', START_MS - 2);
   elapsedMs += 5_000;
   assert.deepEqual(await due(), ['c', 'b', 'a']);
+});
+
+test('sweeps reach the teams after 10,000 teams that stay due, and then begin again', async () => {
+  isTold = false;
+  stored = Array.from({ length: 10_001 }, (_, n) => ({ teamId: `${n}`, at: n }));
+  for (const teamId of await due()) found(teamId, Number(teamId));
+  stored.unshift({ teamId: 'restored', at: 0 });
+  const later: string[] = [];
+  for (let search = 0; search < 4; search++) {
+    const [teamId] = await due();
+    later.push(teamId as string);
+    found(teamId as string, START_MS);
+  }
+  assert.ok(later.includes('10000') && later.includes('restored'), later.join());
 });
 
 test('a search does not replace what was noted while it ran', async () => {

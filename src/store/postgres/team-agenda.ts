@@ -19,8 +19,13 @@ import type { AgendaItem } from '../transaction.ts';
 const AHEAD_MS = 60_000;
 /** Time between two sweeps while hints arrive. */
 const SWEEP_EVERY_MS = 5_000;
-/** Maximum number of teams that a sweep reads: those that have been due longest. */
+/**
+ * Maximum number of teams that a sweep reads: those that have been due longest. If searches have found that all of these
+ * stay due, the next sweep reads the teams after them.
+ */
 const MAX_SWEPT = 10_000;
+
+const FROM_START = -1;
 
 export interface AgendaOptions {
   item: AgendaItem;
@@ -46,6 +51,8 @@ export class TeamAgenda {
   #searches = 0;
   #sweepAtMs = Number.NEGATIVE_INFINITY;
   #sweeping: Promise<void> | undefined;
+  /** The time after which the next sweep begins: earlier sweeps have read the teams up to it. */
+  #sweepAfter = FROM_START;
 
   constructor(options: AgendaOptions) {
     this.#options = options;
@@ -124,11 +131,14 @@ export class TeamAgenda {
   async #sweep(): Promise<void> {
     const { item, longestWaitMs, read, now } = this.#options;
     const since = this.#changes;
+    const after = this.#sweepAfter;
+    const until = now() + AHEAD_MS;
     // This is set before the agendas are read, because a call of `note` in the meantime asks for another sweep.
     this.#sweepAtMs = this.#elapsed() + SWEEP_EVERY_MS;
     const found = await read({
       item,
-      until: now() + AHEAD_MS,
+      after,
+      until,
       beyond: now() + longestWaitMs,
       limit: MAX_SWEPT,
     }).catch((error) => {
@@ -136,11 +146,17 @@ export class TeamAgenda {
       throw error;
     });
     const swept = new Map(found.map(({ teamId, at }) => [teamId, at]));
-    if (found.length < MAX_SWEPT) {
-      for (const teamId of this.#teams.keys()) {
-        if (!swept.has(teamId)) this.#put(teamId, null, since);
-      }
+    const isWhole = after === FROM_START && found.length < MAX_SWEPT;
+    for (const [teamId, { search }] of this.#teams) {
+      // Too many teams stay due. This team is read again with its part of the agenda.
+      const isSurplus = search > 0 && this.#teams.size > 2 * MAX_SWEPT;
+      if ((isWhole || isSurplus) && !swept.has(teamId)) this.#put(teamId, null, since);
     }
     for (const [teamId, at] of swept) this.#put(teamId, at, since);
+    const dated = found.filter(({ at }) => at <= until);
+    if (dated.length < MAX_SWEPT) this.#sweepAfter = FROM_START;
+    else if (dated.every(({ teamId }) => this.#teams.get(teamId)?.search !== 0)) {
+      this.#sweepAfter = dated.at(-1)?.at ?? FROM_START;
+    }
   }
 }
