@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { onOneNode } from './on-one-node.ts';
 
 /** A fake of the database, which records the node that holds the lease. */
-function nodes() {
+function nodes(during = async () => {}) {
   let nowMs = 0;
   let holder: string | undefined;
   let leaseCalls = 0;
@@ -22,6 +22,7 @@ function nodes() {
   const done: string[] = [];
   const node = (nodeId: string) => {
     const work = onOneNode({ store, name: 'sweep', nodeId, elapsed: () => nowMs }, async () => {
+      await during();
       done.push(nodeId);
     });
     return () => work(new AbortController().signal);
@@ -59,4 +60,13 @@ test('a chore that runs every second renews its lease every 5 s', async () => {
     advance(1_000);
   }
   assert.equal(leaseCalls(), 2);
+});
+
+test('a chore that takes long renews its lease, and not after it has ended', async (t) => {
+  t.mock.timers.enable({ apis: ['setInterval'] });
+  const { node, leaseCalls } = nodes(async () => t.mock.timers.tick(60_000));
+  await node('one')();
+  assert.equal(leaseCalls(), 1 + 12);
+  t.mock.timers.tick(60_000);
+  assert.equal(leaseCalls(), 1 + 12);
 });

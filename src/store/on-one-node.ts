@@ -46,8 +46,8 @@ export function choreOnOneNode(
 }
 
 /**
- * Wraps work so that it runs only while this node holds the lease. If the work takes longer than the lease, two nodes
- * may run it at the same time, which the work must tolerate.
+ * Wraps work so that it runs only while this node holds the lease, which is renewed during the work. If it cannot be
+ * renewed in time, two nodes may run the work at the same time, which the work must tolerate.
  *
  * @param chore.elapsed a monotonic clock in milliseconds
  */
@@ -65,6 +65,15 @@ export function onOneNode(
       isOurs = await store.instance.lease({ name, nodeId, forMs: LEASE_MS });
       renewedMs = nowMs;
     }
-    if (isOurs) await work(signal);
+    if (!isOurs) return;
+    const renew = () => {
+      store.instance.lease({ name, nodeId, forMs: LEASE_MS }).catch(() => undefined);
+    };
+    const renewing = setInterval(renew, RENEW_EVERY_MS).unref();
+    try {
+      await work(signal);
+    } finally {
+      clearInterval(renewing);
+    }
   };
 }
