@@ -76,6 +76,7 @@ const SUITES: Readonly<Record<string, Suite>> = {
       'test/faults/webhook-crash.test.ts',
       'test/nodes/chaos.test.ts',
       'test/nodes/shards.test.ts',
+      'test/nodes/workers.test.ts',
     ],
     concurrency: 1,
     environment: { FLOWHOOK_TEST_STORE: 'citus' },

@@ -188,11 +188,13 @@ export class Engine {
     const sentAt = performance.now();
     const except = this.#options.except?.() ?? [];
     const busy = [...new Set([...this.#working].map(({ held }) => held.teamId))];
-    const input = { nodeId, limit, leaseMs: this.#leases.leaseMs, perTeam, except, busy };
+    const unsure = new Set<string>();
+    const input = { nodeId, limit, leaseMs: this.#leases.leaseMs, perTeam, except, busy, unsure };
     const claimed = await store.jobs.claim(input).catch((error: unknown) => {
       this.#isUnsure ||= error instanceof Problem;
       throw error;
     });
+    this.#isUnsure ||= unsure.size > 0;
     this.#isFull = claimed.length === limit;
     // The claimed jobs are compared and started concurrently, because the leases of jobs that have not started are not
     // renewed.
@@ -225,21 +227,21 @@ export class Engine {
 
   /**
    * Releases the jobs of the attempts in `#unended`. The store skips jobs that another node has taken in the meantime.
+   * Never rejects: jobs whose server is still unavailable are released later, and other jobs do not wait for them.
    */
   async #releaseUnended(): Promise<void> {
-    const held = this.#unended;
-    if (held.length === 0) return;
-    this.#unended = [];
-    try {
-      await this.#options.store.jobs.release({ held });
-      this.#options.log.warn(
-        { jobs: held.length },
-        'jobs.released_unrecorded: the store could not record how they ended',
-      );
-    } catch (error) {
-      this.#unended.push(...held);
-      throw error;
-    }
+    const { store, log } = this.#options;
+    let jobs = 0;
+    const release = async (held: AttemptLease) => {
+      try {
+        await store.jobs.release({ held: [held] });
+        jobs += 1;
+      } catch {
+        this.#unended.push(held);
+      }
+    };
+    await Promise.all(this.#unended.splice(0).map(release));
+    if (jobs > 0) log.warn({ jobs }, 'jobs.released_unrecorded: the store could not record how they ended');
   }
 
   async #isForUs({ job, workflow }: ClaimedJob): Promise<boolean> {

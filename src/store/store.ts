@@ -90,6 +90,11 @@ export interface OwnOperations {
        * is reserved.
        */
       busy?: readonly string[];
+      /**
+       * Receives teams whose server failed while their jobs were claimed: the table may show such jobs as running on
+       * this node. Without the set, the whole claim rejects.
+       */
+      unsure?: Set<string>;
     }): Promise<ClaimedJob[]>;
     /**
      * When the first waiting job is due, in epoch milliseconds; null if no job is waiting. Jobs of paused and archived

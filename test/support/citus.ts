@@ -73,6 +73,11 @@ export async function startCitus(settings: Record<string, string> = {}): Promise
     await administer(url, `create database ${TEMPLATE}`);
     await administer(at(url, TEMPLATE), 'create extension citus; create extension pg_stat_statements');
   });
+  // A node that moves shards connects to itself as well.
+  for (const { url, place } of nodes) {
+    await administer(url, `alter system set citus.local_hostname = '${place}'`);
+    await administer(url, 'select pg_reload_conf()');
+  }
   const others = workers.map(({ place }) => `select citus_add_node('${place}', 5432)`);
   await administer(
     at(coordinator.url, TEMPLATE),

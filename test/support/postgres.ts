@@ -4,11 +4,22 @@
  * waits for the end of its input and stops the server when this process has ended, even if it crashed.
  */
 import { spawn } from 'node:child_process';
-import { chmodSync, chownSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import pg from 'pg';
+import { until } from './until.ts';
 
 /** The variable with the URL of the server, which a test run sets for its files. */
 export const SERVER_VARIABLE = 'FLOWHOOK_TEST_DATABASE';
@@ -23,6 +34,10 @@ export interface Cluster {
   place: string;
   /** Crashes the server, which restarts by itself. Resolves when it accepts connections again. */
   crash(): Promise<void>;
+  /** Kills the server, which stays down until `resume`. Resolves when all of its processes have ended. Linux only. */
+  kill(): Promise<void>;
+  /** Starts a killed server. Resolves when it accepts connections again. */
+  resume(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -65,7 +80,9 @@ export async function startCluster(
     cd '${place}'
     '${bin}/initdb' -D data -U flowhook -A trust -E UTF8 --locale=C --no-sync > initdb.log 2>&1 || { cat initdb.log >&2; rm -rf '${place}'; exit 1; }
     ( read -r line <&3; touch stopping; kill -INT $(head -1 data/postmaster.pid) ) &
-    until [ -e stopping ]; do '${bin}/postgres' -D data ${options} >> postgres.log 2>&1; done
+    until [ -e stopping ]; do
+      if [ -e killed ]; then sleep 0.05; else '${bin}/postgres' -D data ${options} >> postgres.log 2>&1; fi
+    done
     cd / && rm -rf '${place}'`;
   const shell = spawn('/bin/sh', ['-c', script], {
     stdio: ['pipe', 'ignore', 'pipe'],
@@ -82,12 +99,32 @@ export async function startCluster(
   await ready(url, ended, () => output);
   // The server must not keep this process alive.
   shell.unref();
+  const killed = join(place, 'killed');
+  const serverId = () => Number(readFileSync(join(data, 'postmaster.pid'), 'utf8').split('\n')[0]);
   for (const stream of [shell.stdin, shell.stderr]) (stream as unknown as { unref(): void }).unref();
   return {
     url,
     place,
     crash: async () => {
-      process.kill(Number(readFileSync(join(data, 'postmaster.pid'), 'utf8').split('\n')[0]), 'SIGQUIT');
+      process.kill(serverId(), 'SIGQUIT');
+      await ready(url, ended, () => output);
+    },
+    kill: async () => {
+      writeFileSync(killed, '');
+      const server = serverId();
+      const children = readFileSync(`/proc/${server}/task/${server}/children`, 'utf8').trim().split(' ');
+      const all = [server, ...children.map(Number)];
+      for (const id of all) {
+        try {
+          process.kill(id, 'SIGKILL');
+        } catch {
+          // A child may have ended already.
+        }
+      }
+      await until('the server has ended', () => all.every((id) => !existsSync(`/proc/${id}`)));
+    },
+    resume: async () => {
+      rmSync(killed);
       await ready(url, ended, () => output);
     },
     stop: async () => {

@@ -29,8 +29,20 @@ export function beating(renew: {
       result.canceled.push(...free.canceled);
       locked.push(...free.locked);
     };
-    await Promise.all([...teams].map(ofTeam));
     const late: AttemptLease[] = [];
+    const problems: Problem[] = [];
+    const isolated = async ([teamId, held]: [string, AttemptLease[]]) => {
+      try {
+        await ofTeam([teamId, held]);
+      } catch (error) {
+        if (!(error instanceof Problem)) throw error;
+        // In a distributed database, the servers of other teams may be available.
+        problems.push(error);
+        late.push(...held);
+      }
+    };
+    await Promise.all([...teams].map(isolated));
+    if (problems.length > 0 && problems.length === teams.size) throw problems[0];
     const single = async (held: AttemptLease) => {
       try {
         const renewed = await renew.locked({ ...input, held });

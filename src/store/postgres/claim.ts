@@ -26,6 +26,7 @@ import { type Bounds, ClaimBounds, NONE, type Survey } from './claim-bounds.ts';
 import { FIRST, SEARCH, TAKE } from './claim-statements.ts';
 import type { Database } from './database.ts';
 import type { TeamAgenda } from './team-agenda.ts';
+import { asProblem } from './write.ts';
 
 type ClaimInput = Parameters<Store['jobs']['claim']>[0];
 
@@ -97,7 +98,7 @@ const SEVERAL_MS = 60_000;
  * on this node: other transactions of the same claim, or the failed transaction itself, may have been committed.
  */
 export function claiming(running: {
-  search(input: Searched[]): Promise<Found[]>;
+  search(input: Searched[]): Promise<(Found | Problem)[]>;
   take(input: Taken): Promise<ClaimedJob[]>;
   raise(input: { teamId: string }): Promise<number | null>;
   hasSeveralTeams(): Promise<boolean>;
@@ -131,7 +132,11 @@ export function claiming(running: {
         const taken = await concurrently(places, async ([teamId, most]) => {
           const of = { ...ofTeam(input, teamId), limit: most, bounds: memory(teamId).bounds.current };
           const { nodeId, leaseMs, perTeam } = input;
-          const jobs = await unlessBusy(running.take({ ...of, nodeId, leaseMs, perTeam }));
+          const jobs = await unlessBusy(running.take({ ...of, nodeId, leaseMs, perTeam })).catch((error) => {
+            if (input.unsure === undefined || !(error instanceof Problem)) throw error;
+            input.unsure.add(teamId);
+            return undefined;
+          });
           if (jobs === undefined) hung.set(teamId, performance.now() + HUNG_MS);
           noteTaken(teamId, most, jobs ?? []);
           return [teamId, jobs ?? []] as const;
@@ -159,7 +164,7 @@ export function claiming(running: {
       for (const { teamId, at } of await agenda.all()) {
         if (first !== null && at >= first) break;
         if (searched++ === MAX_FIRST) return at;
-        const [{ firstAt }] = (await search([ofTeam({ limit: 1 }, teamId)])) as [Found];
+        const firstAt = (await search([ofTeam({ limit: 1 }, teamId)])).get(teamId)?.firstAt ?? null;
         first = firstAt === null ? first : Math.min(first ?? firstAt, firstAt);
       }
       return first;
@@ -184,21 +189,25 @@ export function claiming(running: {
 
   async function hasSeveralTeams(): Promise<boolean> {
     if (now() < severalUntilMs) return true;
-    const hasSeveral = await running.hasSeveralTeams();
+    // This asks all servers. If one of them is not available, there are several.
+    const hasSeveral = await running.hasSeveralTeams().catch(() => true);
     if (hasSeveral) severalUntilMs = now() + SEVERAL_MS;
     return hasSeveral;
   }
 
+  /** The teams that could be searched, as they compete for places. */
   async function competitors(input: ClaimInput, teamIds: readonly string[]): Promise<Competitor[]> {
     const found = await search(teamIds.map((teamId) => ofTeam(input, teamId)));
-    return found.map(({ running, most, dueAt }, n) => {
-      const teamId = teamIds[n] as string;
+    return Array.from(found, ([teamId, { running, most, dueAt }]) => {
       return { teamId, running, most: most ?? input.perTeam, served: memory(teamId).served, dueAt };
     });
   }
 
-  /** Searches teams, and notes when each of them is next due. */
-  async function search(inputs: Omit<OfTeam, 'bounds'>[]): Promise<Found[]> {
+  /**
+   * Searches teams, and notes when each of them is next due. A team whose server is not available is left out, and
+   * skipped for a while.
+   */
+  async function search(inputs: Omit<OfTeam, 'bounds'>[]): Promise<Map<string, Found>> {
     const since = agenda.changes;
     const surveys = inputs.map(({ from }) => memory(from).bounds.next(now()));
     const found = await running.search(
@@ -208,8 +217,14 @@ export function claiming(running: {
         bounds: memory(input.from).bounds.current,
       })),
     );
+    const searched = new Map<string, Found>();
     for (const [n, one] of found.entries()) {
       const teamId = inputs[n]?.from as string;
+      if (one instanceof Problem) {
+        hung.set(teamId, performance.now() + HUNG_MS);
+        continue;
+      }
+      searched.set(teamId, one);
       const known = memory(teamId);
       if ((surveys[n] as number) >= 0) known.bounds.surveyed(surveys[n] as number, one);
       Object.assign(known, { running: one.running, countedMs: performance.now() });
@@ -217,7 +232,7 @@ export function claiming(running: {
       if (isTooEarly(one)) toRaise.add(teamId);
     }
     void raiseAll();
-    return found;
+    return searched;
   }
 
   /** Whether a team's row names a time that is too early, and long enough ago to write the row. */
@@ -289,13 +304,21 @@ function unlessBusy<Result>(work: Promise<Result>): Promise<Result | undefined> 
   });
 }
 
-/** Searches teams: one statement each, which are sent together. */
-export async function search(view: View, inputs: Searched[]): Promise<Found[]> {
+/**
+ * Searches teams: one statement each, which are sent together. Returns a Problem for a team whose server is not
+ * available, which in a distributed database need not be that of other teams.
+ */
+export async function search(view: View, inputs: Searched[]): Promise<(Found | Problem)[]> {
   const found = await (view.db as Database).each<Found>(
     SEARCH,
     inputs.map((input) => [...sharedValues(view, input), input.surveyTo]),
   );
-  return found.map(([row]) => row as Found);
+  return found.map((one) => {
+    if (one.status === 'fulfilled') return one.value[0] as Found;
+    const problem = asProblem(one.reason);
+    if (problem instanceof Problem) return problem;
+    throw problem;
+  });
 }
 
 /** Starts up to `limit` jobs of a team. */

@@ -63,17 +63,22 @@ export class Database implements Sql {
   }
 
   /**
-   * Runs a statement once for each list of values. All are sent together, on one connection. Returns the rows of each.
+   * Runs a statement once for each list of values. All are sent together, on one connection. Returns the rows of each,
+   * or the error of the database. Rejects if the connection failed.
    */
-  each<Row>(sql: string, lists: readonly Value[][]): Promise<Row[][]> {
+  each<Row>(sql: string, lists: readonly Value[][]): Promise<PromiseSettledResult<Row[]>[]> {
     const runs = this.#runs;
-    if (!(runs instanceof pg.Pool)) return Promise.all(lists.map((values) => this.all<Row>(sql, ...values)));
+    if (!(runs instanceof pg.Pool)) throw new Error('These statements run outside of a transaction');
     const sendAll = (prepares: boolean) =>
       onConnection(runs, async (...on) => {
         const sent = lists.map((values) => readOn(on, { prepares }, sql, values.map(storable)));
         // The connection is returned after the last of them.
-        await Promise.allSettled(sent);
-        return (await Promise.all(sent)).map(({ rows }) => rows as Row[]);
+        const ended = await Promise.allSettled(sent.map(async (one) => (await one).rows as Row[]));
+        for (const one of ended) {
+          if (one.status === 'fulfilled') continue;
+          if (!(one.reason instanceof pg.DatabaseError) || isOutdated(one.reason)) throw one.reason;
+        }
+        return ended;
       });
     return unlessOutdated(sendAll, this.#prepares);
   }

@@ -228,12 +228,6 @@ const TAKE = `
   ), free as materialized (
     select lane.webhook_id from given ${FREE}
     where lane.node_id is null or lane.node_id = $3 or lane.lease_until <= $5
-  ), made as (
-    insert into lane (team_id, webhook_id, node_id, epoch, lease_until)
-    select $1, webhook_id, $3, 1, $4 from given
-    where (select true from lane where lane.team_id = $1 and lane.webhook_id = given.webhook_id limit 1) is null
-    on conflict (team_id, webhook_id) do nothing
-    returning webhook_id, epoch
   ), taken as (
     update lane set
       epoch = case when lane.node_id = $3 then lane.epoch else lane.epoch + 1 end,
@@ -241,8 +235,11 @@ const TAKE = `
     where ${IS_LOCKED}
     returning lane.webhook_id, lane.epoch
   )
-  select $1 as "teamId", webhook_id as "webhookId", epoch from made
-  union all select $1, webhook_id, epoch from taken`;
+  select $1 as "teamId", webhook_id as "webhookId", epoch from taken`;
+/** A statement of its own, because Citus sends the parts of a statement that also inserts to all of its servers. */
+const MAKE = `
+  insert into lane (team_id, webhook_id, node_id, epoch, lease_until) values ($1, $2, $3, 1, $4)
+  on conflict (team_id, webhook_id) do nothing`;
 
 /**
  * Takes lanes that nobody holds or whose lease has expired. Renews lanes that the node already holds, without changing
@@ -250,12 +247,18 @@ const TAKE = `
  */
 export async function take(
   tx: Tx,
-  { nodeId, leaseMs, lanes }: LaneHolder & { lanes: readonly LaneName[] },
+  { nodeId, leaseMs, lanes }: LaneHolder & { lanes: readonly HeldLane[] },
 ): Promise<HeldLane[]> {
-  const taken = inTeams(lanes).map(([teamId, ofTeam]) =>
-    tx.db.all<HeldLane>(TAKE, teamId, ids(ofTeam), nodeId, tx.now + leaseMs, tx.now),
+  const leaseUntil = tx.now + leaseMs;
+  const teams = inTeams(lanes);
+  // Lanes that were never held. If another node makes one of them first, that node holds it.
+  const fresh = teams.flatMap(([, ofTeam]) => ofTeam).filter(({ epoch }) => epoch === 0);
+  const made = fresh.map(({ teamId, webhookId }) => tx.db.run(MAKE, teamId, webhookId, nodeId, leaseUntil));
+  const taken = teams.map(([teamId, ofTeam]) =>
+    tx.db.all<HeldLane>(TAKE, teamId, ids(ofTeam), nodeId, leaseUntil, tx.now),
   );
-  return (await Promise.all(taken)).flat();
+  const [, found] = await Promise.all([Promise.all(made), Promise.all(taken)]);
+  return found.flat();
 }
 
 const KEEP = `

@@ -4,6 +4,7 @@
  */
 
 import { performance } from 'node:perf_hooks';
+import { Problem } from '../../model/error.ts';
 import type { Clock } from '../../std/clock.ts';
 import { type CallsOf, lease, read, write } from '../operation.ts';
 import type { DueLane } from '../operations/lanes.ts';
@@ -45,6 +46,8 @@ type Made = 'lanes' | 'lane' | 'keepLanes' | 'releaseLanes' | 'load';
  */
 const MAX_SEARCHED = 100;
 const CONCURRENT = 4;
+/** When a team whose server is not available is searched again. */
+const AGAIN_MS = 2_000;
 
 export function outbox({
   deliveries,
@@ -65,8 +68,15 @@ export function outbox({
     const teams = (await agenda.due()).slice(0, MAX_SEARCHED).values();
     const search = async () => {
       for (const { teamId } of teams) {
-        found.push(...(await findOfTeam(nodeId, teamId)));
-        asked.add(teamId);
+        const since = agenda.changes;
+        try {
+          found.push(...(await findOfTeam(nodeId, teamId)));
+          asked.add(teamId);
+        } catch (error) {
+          // In a distributed database, the servers of other teams may be available.
+          if (!isDistributed || !(error instanceof Problem)) throw error;
+          agenda.put({ teamId, at: now() + AGAIN_MS, since });
+        }
       }
     };
     await Promise.all(Array.from({ length: CONCURRENT }, search));
@@ -130,7 +140,12 @@ export function outbox({
       return due;
     },
     async keepLanes({ lanes: named, ...holder }) {
-      const kept = await inParts(named, (part) => lanes.keep({ ...holder, lanes: part }));
+      const kept = await inParts(named, (part) =>
+        lanes.keep({ ...holder, lanes: part }).catch((error) => {
+          if (!isDistributed || !(error instanceof Problem)) throw error;
+          return { lost: [], late: [...part] };
+        }),
+      );
       return { lost: kept.flatMap(({ lost }) => lost), late: kept.flatMap(({ late }) => late) };
     },
     async releaseLanes({ nodeId, lanes: named }) {

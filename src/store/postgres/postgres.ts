@@ -22,6 +22,7 @@ import { Notifications } from './notifications.ts';
 import { eachPart, LANE_OPERATIONS, LOAD, outbox } from './outbox.ts';
 import { isDistributed as findDistributed } from './placement.ts';
 import { reading } from './reader.ts';
+import { availableShards } from './shards.ts';
 import { TeamAgenda } from './team-agenda.ts';
 import { scrub } from './whole.ts';
 import { TeamTurns, writing } from './write.ts';
@@ -41,6 +42,11 @@ const POSTGRES_OPERATIONS = {
   lanes: LANE_OPERATIONS,
   status: { ...OPERATIONS.status, database: read(database) },
 };
+
+/** Searches of all teams that find those of the available servers if the database is distributed. */
+const OF_ALL_TEAMS = new Set<unknown>(
+  [OPERATIONS.agenda.due, OPERATIONS.jobs.abandoned, OPERATIONS.schedules.due].map(({ run }) => run),
+);
 
 /**
  * Number of connections reserved for renewing leases and polling for key changes, which must never wait for other work.
@@ -120,7 +126,19 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
   const leasing = writing({ ...forWriting, pool: leasePool, turns: undefined });
   const read = reading(pool, now);
   const how = {
-    read: ({ run, prepares }: Operation<View, unknown, unknown>) => read(run, prepares),
+    read: (operation: Operation<View, unknown, unknown>) => {
+      const whole = read(operation.run, operation.prepares);
+      if (!isDistributed || !OF_ALL_TEAMS.has(operation.run)) return whole;
+      const available = read(
+        (view: View, input: unknown) => operation.run(availableShards(view), input),
+        operation.prepares,
+      );
+      return (input: unknown) =>
+        whole(input).catch((error: unknown) => {
+          if (error instanceof Problem && error.code === 'database_unavailable') return available(input);
+          throw error;
+        });
+    },
     write: performing,
     batched: inBatches,
     lease: leasing,
@@ -135,7 +153,12 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
       rows,
       ([teamId]) => teamId,
       (part) => calls.deliveries.settle({ rows: part, ofOne: isDistributed }),
-    );
+    ).catch((error) => {
+      // The caller then retries each webhook by itself, so that one server that is not available delays no others.
+      throw isDistributed && error instanceof Problem
+        ? new Problem('database_busy', { cause: error })
+        : error;
+    });
     return { more: parts.some(({ more }) => more) };
   };
   const made = composed({ ...calls, deliveries: { ...calls.deliveries, settle } });

@@ -53,6 +53,8 @@ export class TeamAgenda {
   #sweeping: Promise<void> | undefined;
   /** The time after which the next sweep begins: earlier sweeps have read the teams up to it. */
   #sweepAfter = FROM_START;
+  /** Whether the last sweep failed. */
+  #hasFailed = false;
 
   constructor(options: AgendaOptions) {
     this.#options = options;
@@ -120,12 +122,14 @@ export class TeamAgenda {
     return at <= now || at > now + this.#options.longestWaitMs;
   }
 
+  /** After a failed sweep, work that hints have named does not wait for the next one. */
   async #upToDate(): Promise<void> {
     if (this.#options.isTold() && this.#elapsed() < this.#sweepAtMs) return;
     this.#sweeping ??= this.#sweep().finally(() => {
       this.#sweeping = undefined;
     });
-    await this.#sweeping;
+    if (this.#hasFailed && this.#teams.size > 0) this.#sweeping.catch(() => undefined);
+    else await this.#sweeping;
   }
 
   async #sweep(): Promise<void> {
@@ -143,8 +147,10 @@ export class TeamAgenda {
       limit: MAX_SWEPT,
     }).catch((error) => {
       this.#sweepAtMs = Number.NEGATIVE_INFINITY;
+      this.#hasFailed = true;
       throw error;
     });
+    this.#hasFailed = false;
     const swept = new Map(found.map(({ teamId, at }) => [teamId, at]));
     const isWhole = after === FROM_START && found.length < MAX_SWEPT;
     for (const [teamId, { search }] of this.#teams) {

@@ -1,0 +1,246 @@
+/**
+ * A cluster of Citus that loses a worker, or moves shards, while jobs are queued, run and delivered. Deterministic: the
+ * invariants afterwards. Not deterministic: what each job was doing at that moment.
+ */
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import pg from 'pg';
+import { SCOPES } from '../../src/model/team.ts';
+import { mintKey } from '../../src/teams/keys.ts';
+import { type CitusCluster, type CitusDatabase, NO_CITUS, startCitus } from '../support/citus.ts';
+import { elapsed } from '../support/faults/crash.ts';
+import type { Cluster } from '../support/postgres.ts';
+import { type Receiver, startReceiver } from '../support/receiver.ts';
+import { startService, type TestService } from '../support/service.ts';
+import { until } from '../support/until.ts';
+
+/** With four shards, it is nearly certain that each worker has some of them. */
+const TEAMS = Array.from({ length: 10 }, (_, n) => `team-${n}`);
+/** How long a job of a team on a healthy worker may take, from its queue call to its delivery. */
+const PROMPT_MS = 10_000;
+/** Delay after a call that queues a job. */
+const QUEUE_EVERY_MS = 200;
+const ENCRYPTION_KEY = 'ab'.repeat(32);
+const QUICK = `source: { type: command, command: [sh, -c, 'echo "{\\"id\\":\\"$FLOWHOOK_JOB\\"}"'] }\n`;
+/** The first attempt does not end. */
+const STUCK_ONCE = `source: { type: command, command: [sh, -c, '[ "$FLOWHOOK_ATTEMPT" = 1 ] && sleep 600; echo "{\\"id\\":\\"1\\"}"'] }\n`;
+const LINUX = { skip: NO_CITUS, timeout: 240_000 };
+
+interface Team {
+  slug: string;
+  id: string;
+  key: string;
+  worker: Cluster;
+  accepted: Set<string>;
+}
+
+interface Running {
+  citus: CitusCluster;
+  database: CitusDatabase;
+  service: TestService;
+  receiver: Receiver;
+  teams: Team[];
+}
+
+test('moving shards under load loses nothing', LINUX, async (t) => {
+  for (const mode of ['block_writes', 'auto']) {
+    await t.test(mode, async (t) => {
+      const running = await start(t);
+      const { database, teams, receiver } = running;
+      const loaded = new AbortController();
+      const load = Promise.all(teams.map((team) => queueAgainAndAgain(running, team, loaded.signal)));
+      try {
+        await until('every team works', () => teams.every((team) => ended(receiver, team) > 0));
+        const moved = await moveShards(database, mode);
+        t.diagnostic(`${moved.length} shard groups moved, which took ${moved.map(Math.round).join(', ')} ms`);
+      } finally {
+        loaded.abort();
+        await load;
+      }
+      await allDelivered(t, running);
+    });
+  }
+});
+
+test('without a worker, only its teams stop, and they continue when it is back', LINUX, async (t) => {
+  const running = await start(t);
+  const { teams, service, receiver } = running;
+  const [{ worker }] = teams as [Team];
+  const [lost, kept] = [
+    teams.filter((team) => team.worker === worker),
+    teams.filter((team) => team.worker !== worker),
+  ];
+  assert.ok(kept.length > 0);
+  const loaded = new AbortController();
+  const load = Promise.all(teams.map((team) => queueAgainAndAgain(running, team, loaded.signal)));
+  try {
+    await until('every team works', () => teams.every((team) => ended(receiver, team) > 0));
+    await worker.kill();
+    const longest = { ms: 0 };
+    // Longer than the leases of lanes and jobs, which must be renewed for the other teams.
+    for (const deadline = performance.now() + 30_000; performance.now() < deadline; ) {
+      await Promise.all(
+        kept.map(async (team) => {
+          const ms = await oneJob(running, team);
+          longest.ms = Math.max(longest.ms, ms);
+        }),
+      );
+    }
+    t.diagnostic(`without a worker: at most ${Math.round(longest.ms)} ms from a queue call to the delivery`);
+    assert.ok(longest.ms < PROMPT_MS);
+    for (const team of lost) {
+      const answer = await queue(service, team);
+      assert.equal(answer.status, 503, JSON.stringify(answer.body));
+      assert.match(JSON.stringify(answer.body), /database/i);
+    }
+    const backMs = performance.now();
+    await worker.resume();
+    await Promise.all(lost.map((team) => oneJob(running, team)));
+    t.diagnostic(
+      `every team worked again ${Math.round(performance.now() - backMs)} ms after the restart began`,
+    );
+  } finally {
+    loaded.abort();
+    await load;
+  }
+  await allDelivered(t, running);
+});
+
+async function start(t: TestContext): Promise<Running> {
+  // Committed data must survive a crash of a worker.
+  const citus = await startCitus({ synchronous_commit: 'on' });
+  t.after(() => citus.stop());
+  const database = await citus.makeDistributed();
+  const service = await startService({
+    workflows: Object.fromEntries(
+      TEAMS.flatMap((slug) => [
+        [`${slug}/people.yaml`, QUICK],
+        [`${slug}/stuck.yaml`, STUCK_ONCE],
+        [`${slug}/probe.yaml`, QUICK],
+      ]),
+    ),
+    settings: settingsOf(database),
+  });
+  t.after(() => service.stop());
+  const receiver = await startReceiver();
+  t.after(() => receiver.stop());
+  const teams: Team[] = [];
+  for (const slug of TEAMS) {
+    const { id } = await service.store.teams.ensure({ slug });
+    const { key } = await mintKey(service.store, {
+      teamId: id,
+      name: 'test',
+      scopes: SCOPES,
+      expiresAt: null,
+    });
+    const worker = await workerOf(citus, database, id);
+    teams.push({ slug, id, key, worker, accepted: new Set() });
+    for (const workflowId of ['people', 'stuck', 'probe']) {
+      const body = { workflowId, webhookUrl: receiver.url, events: ['workflow_finished'] };
+      const answer = await service.call('POST', '/v1/integrations/webhooks/subscribe', body, {
+        'x-api-key': key,
+      });
+      assert.equal(answer.status, 200, JSON.stringify(answer.body));
+    }
+  }
+  return { citus, database, service, receiver, teams };
+}
+
+function settingsOf(database: CitusDatabase): Record<string, string> {
+  return {
+    FLOWHOOK_DATABASE: database.url,
+    FLOWHOOK_ENCRYPTION_KEY: ENCRYPTION_KEY,
+    FLOWHOOK_ALLOW_NETWORKS: 'loopback',
+    FLOWHOOK_KEEP_JOBS: '100000',
+  };
+}
+
+async function rows<Row>(url: string, sql: string, values: unknown[] = []): Promise<Row[]> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    return (await client.query(sql, values)).rows as Row[];
+  } finally {
+    await client.end();
+  }
+}
+
+async function workerOf(citus: CitusCluster, { url }: CitusDatabase, teamId: string): Promise<Cluster> {
+  const [found] = await rows<{ nodename: string }>(
+    url,
+    `select nodename from pg_dist_shard_placement where shardid = get_shard_id_for_distribution_column('team', $1::text)`,
+    [teamId],
+  );
+  return citus.workers.find(({ place }) => place === found?.nodename) as Cluster;
+}
+
+/** Moves every shard of the teams, with those of the other tables, to the other worker. Returns the durations in ms. */
+async function moveShards({ url }: CitusDatabase, mode: string): Promise<number[]> {
+  const shards = await rows<{ id: string; from: string; to: string }>(
+    url,
+    `select shardid as id, nodename as from,
+            (select nodename from pg_dist_node where noderole = 'primary' and groupid <> 0 and nodename <> place.nodename) as to
+     from pg_dist_shard_placement place join pg_dist_shard using (shardid) where logicalrelid = 'team'::regclass`,
+  );
+  const took: number[] = [];
+  for (const { id, from, to } of shards) {
+    const fromMs = performance.now();
+    await rows(
+      url,
+      `select citus_move_shard_placement($1::bigint, $2::text, 5432, $3::text, 5432, shard_transfer_mode := '${mode}')`,
+      [id, from, to],
+    );
+    took.push(performance.now() - fromMs);
+  }
+  return took;
+}
+
+function queue(service: TestService, team: Team, workflowId = 'people') {
+  return service.call('POST', `/v1/workflows/${workflowId}/queue`, undefined, { 'x-api-key': team.key });
+}
+
+/** Queues jobs of a team, each when the one before has ended. Calls may fail with 503 meanwhile. */
+async function queueAgainAndAgain({ service }: Running, team: Team, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    const answer = await queue(service, team);
+    if (answer.status === 200) team.accepted.add(answer.headers.get('x-job-id') ?? '');
+    else assert.ok([400, 503].includes(answer.status), JSON.stringify(answer.body));
+    await elapsed(QUEUE_EVERY_MS);
+  }
+}
+
+/** Queues a job, and returns the milliseconds until its delivery. Asks again while the team gets 503. */
+async function oneJob({ service, receiver }: Running, team: Team): Promise<number> {
+  const fromMs = performance.now();
+  const job = await until(`a job of ${team.slug}`, async () => {
+    const answer = await queue(service, team, 'probe');
+    return answer.status === 200 && (answer.headers.get('x-job-id') ?? '');
+  });
+  team.accepted.add(job);
+  await receiver.until((all) => all.some(({ event }) => event.jobId === job), `job ${job} of ${team.slug}`);
+  return performance.now() - fromMs;
+}
+
+/** The number of ended jobs whose event arrived. */
+function ended({ received }: Receiver, { accepted }: Team): number {
+  return received.filter(({ event }) => accepted.has(event.jobId ?? '')).length;
+}
+
+/** Every accepted job has ended once, and its event has arrived. */
+async function allDelivered(t: TestContext, { receiver, teams }: Running): Promise<void> {
+  const accepted = teams.flatMap((team) => [...team.accepted]);
+  await receiver.until((all) => {
+    const arrived = new Set(all.map(({ event }) => event.jobId));
+    return accepted.every((job) => arrived.has(job));
+  }, `the events of ${accepted.length} jobs`);
+  const events = new Map<string, Set<string>>();
+  for (const { event } of receiver.received) {
+    const ids = events.get(event.jobId ?? '') ?? new Set();
+    events.set(event.jobId ?? '', ids.add(event.id));
+  }
+  for (const [job, ids] of events) assert.equal(ids.size, 1, `job ${job} has ended ${ids.size} times`);
+  const ids = new Set(receiver.received.map(({ headers }) => headers['webhook-id']));
+  t.diagnostic(
+    `${accepted.length} jobs accepted, ${receiver.received.length - ids.size} deliveries repeated`,
+  );
+}
