@@ -1,8 +1,11 @@
 /**
- * A cluster of Citus that loses a worker, or moves shards, while jobs are queued, run and delivered. Deterministic: the
+ * A cluster of Citus that loses a worker or moves shards, while jobs are queued, run and delivered. Deterministic: the
  * invariants afterwards. Not deterministic: what each job was doing at that moment.
  */
 import assert from 'node:assert/strict';
+import { cp, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import pg from 'pg';
 import { SCOPES } from '../../src/model/team.ts';
@@ -11,6 +14,7 @@ import { type CitusCluster, type CitusDatabase, NO_CITUS, startCitus } from '../
 import { elapsed } from '../support/faults/crash.ts';
 import type { Cluster } from '../support/postgres.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
+import { startServerProcess } from '../support/server-process.ts';
 import { startService, type TestService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
@@ -21,6 +25,7 @@ const PROMPT_MS = 10_000;
 /** Delay after a call that queues a job. */
 const QUEUE_EVERY_MS = 200;
 const ENCRYPTION_KEY = 'ab'.repeat(32);
+const PROGRAM = join(import.meta.dirname, '../support/faults/short-lease-server.ts');
 const QUICK = `source: { type: command, command: [sh, -c, 'echo "{\\"id\\":\\"$FLOWHOOK_JOB\\"}"'] }\n`;
 /** The first attempt does not end. */
 const STUCK_ONCE = `source: { type: command, command: [sh, -c, '[ "$FLOWHOOK_ATTEMPT" = 1 ] && sleep 600; echo "{\\"id\\":\\"1\\"}"'] }\n`;
@@ -103,6 +108,51 @@ test('without a worker, only its teams stop, and they continue when it is back',
     loaded.abort();
     await load;
   }
+  await allDelivered(t, running);
+});
+
+test('a node that dies while a worker is down is replaced by another', LINUX, async (t) => {
+  const running = await start(t);
+  const { database, receiver, teams } = running;
+  const directory = await mkdtemp(join(tmpdir(), 'flowhook-workers-'));
+  t.after(() => rm(directory, { recursive: true, force: true }));
+  await cp(join(running.service.directory, 'workflows'), join(directory, 'workflows'), { recursive: true });
+  await running.service.stop();
+  // It runs no jobs, so the other two do.
+  const service = await startService({ settings: { ...settingsOf(database), FLOWHOOK_ROLE: 'api' } });
+  t.after(() => service.stop());
+  const node = (name: string) =>
+    startServerProcess(
+      {
+        ...settingsOf(database),
+        FLOWHOOK_DATA: join(directory, name),
+        FLOWHOOK_WORKFLOWS: join(directory, 'workflows'),
+        FLOWHOOK_MAX_RUNNING_JOBS: String(2 * TEAMS.length),
+        LEASE_MS: '1000',
+      },
+      { program: PROGRAM },
+    );
+  const dying = await node('dying');
+  const kept = new Set<string>();
+  const [{ worker }] = teams as [Team];
+  for (const team of teams) {
+    const job = (await queue(service, team, 'stuck')).headers.get('x-job-id') ?? '';
+    team.accepted.add(job);
+    if (team.worker !== worker) kept.add(job);
+    await until(`job ${job} runs`, async () => {
+      const { body } = await service.call('GET', `/v1/jobs/${job}`, undefined, { 'x-api-key': team.key });
+      return (body as { state: string }).state === 'running';
+    });
+  }
+  const other = await node('other');
+  t.after(() => other.kill());
+  await worker.kill();
+  await dying.kill();
+  const diedMs = performance.now();
+  const arrived = (all: Receiver['received']) => new Set(all.map(({ event }) => event.jobId));
+  await receiver.until((all) => kept.isSubsetOf(arrived([...all])), 'the jobs of teams on the other worker');
+  t.diagnostic(`${kept.size} jobs of a dead node ended after ${Math.round(performance.now() - diedMs)} ms`);
+  await worker.resume();
   await allDelivered(t, running);
 });
 
