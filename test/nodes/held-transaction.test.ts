@@ -27,10 +27,11 @@ const ROUNDS_MEASURED = 3;
 const ROUNDS_COMPARED = 5;
 
 /**
- * Statements that a later round may not run: the check after a slow search of all lanes, and loading a lane, whose
- * text depends on the classes.
+ * Statements that a later round may not run: the check after a slow search of lanes, loading a lane, whose text depends
+ * on the classes, the first lease of a lane, and changes of the agenda, which depend on the time since the last one.
  */
-const BY_CHANCE = /^select pg_relation_size|^\s*with wanted \(class, most\)/;
+const BY_CHANCE =
+  /^select pg_relation_size|^\s*with wanted \(class, most\)|insert into lane|^\s*update team set \w+_at = /;
 
 /** Average number of buffers that one call touches, by the id of the statement. */
 type Costs = Map<string, { query: string; buffers: number }>;

@@ -4,13 +4,14 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { distributedDatabase, NO_CITUS } from '../support/citus.ts';
-import { startReceiver } from '../support/receiver.ts';
-import { startService } from '../support/service.ts';
+import { NO_CITUS } from '../support/citus.ts';
+import { elapsed } from '../support/faults/crash.ts';
+import { allDelivered, ended, queueAgainAndAgain, startTeams } from '../support/nodes/teams-on-citus.ts';
 import { logShards, type WideTransaction, watchShards } from '../support/store/wide-transactions.ts';
+import { until } from '../support/until.ts';
 
-const JOBS = 10;
-const WORKFLOW = `source: { type: command, command: [sh, -c, 'echo "{\\"id\\":\\"$FLOWHOOK_JOB\\"}"'] }\n`;
+/** How long the load lasts. The long form: `SHARDS_SECONDS=300`. */
+const SECONDS = Number(process.env.SHARDS_SECONDS ?? 3);
 /** Reads of a node, by its clock: agendas and pages of all teams and workflows, due schedules, and replays. */
 const SEARCHES = [
   /^select .* from team (\/\* use team_|where id > \$1)/,
@@ -20,39 +21,26 @@ const SEARCHES = [
 
 test('a job from its queue call to its delivery uses only the shard of its team', {
   skip: NO_CITUS,
-}, async () => {
-  const database = await distributedDatabase();
-  await logShards(database);
-  const service = await startService({
-    workflows: { 'default/people.yaml': WORKFLOW },
-    settings: {
-      FLOWHOOK_DATABASE: database.url,
-      FLOWHOOK_ENCRYPTION_KEY: 'ab'.repeat(32),
-      FLOWHOOK_ALLOW_NETWORKS: 'loopback',
-    },
-  });
-  const receiver = await startReceiver();
+  timeout: (SECONDS + 240) * 1_000,
+}, async (t) => {
+  const running = await startTeams(t, logShards);
+  const { citus, database, receiver, teams } = running;
+  const wide = await watchShards(citus, database);
+  const loaded = new AbortController();
+  const load = Promise.all(teams.map((team) => queueAgainAndAgain(running, team, loaded.signal)));
   try {
-    await service.call('POST', '/v1/integrations/webhooks/subscribe', {
-      workflowId: 'people',
-      webhookUrl: receiver.url,
-      events: ['workflow_finished'],
-    });
-    const wide = await watchShards(database);
-    for (let job = 1; job <= JOBS; job += 1) {
-      assert.equal((await service.call('POST', '/v1/workflows/people/queue')).status, 200);
-      await receiver.until((received) => received.length === job, `job ${job}`);
-    }
-    const found = await wide();
-    assert.deepEqual(
-      found.filter((transaction) => !isSearch(transaction)),
-      [],
-    );
+    await elapsed(SECONDS * 1_000);
+    await until('every team works', () => teams.every((team) => ended(receiver, team) > 0));
   } finally {
-    await service.stop();
-    await receiver.stop();
-    await database.drop();
+    loaded.abort();
+    await load;
   }
+  await allDelivered(t, running);
+  const found = await wide();
+  assert.deepEqual(
+    found.filter((transaction) => !isSearch(transaction)),
+    [],
+  );
 });
 
 function isSearch({ statements }: WideTransaction): boolean {

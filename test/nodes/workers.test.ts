@@ -6,51 +6,33 @@ import assert from 'node:assert/strict';
 import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
-import pg from 'pg';
-import { SCOPES } from '../../src/model/team.ts';
-import { mintKey } from '../../src/teams/keys.ts';
-import { type CitusCluster, type CitusDatabase, NO_CITUS, startCitus } from '../support/citus.ts';
-import { elapsed } from '../support/faults/crash.ts';
-import type { Cluster } from '../support/postgres.ts';
-import { type Receiver, startReceiver } from '../support/receiver.ts';
+import { test } from 'node:test';
+import { type CitusDatabase, NO_CITUS } from '../support/citus.ts';
+import {
+  allDelivered,
+  ended,
+  queue,
+  queueAgainAndAgain,
+  rows,
+  settingsOf,
+  startTeams,
+  type Team,
+  type TeamsOnCitus,
+} from '../support/nodes/teams-on-citus.ts';
+import type { Receiver } from '../support/receiver.ts';
 import { startServerProcess } from '../support/server-process.ts';
-import { startService, type TestService } from '../support/service.ts';
+import { startService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
-/** With four shards, it is nearly certain that each worker has some of them. */
-const TEAMS = Array.from({ length: 10 }, (_, n) => `team-${n}`);
 /** How long a job of a team on a healthy worker may take, from its queue call to its delivery. */
 const PROMPT_MS = 10_000;
-/** Delay after a call that queues a job. */
-const QUEUE_EVERY_MS = 200;
-const ENCRYPTION_KEY = 'ab'.repeat(32);
 const PROGRAM = join(import.meta.dirname, '../support/faults/short-lease-server.ts');
-const QUICK = `source: { type: command, command: [sh, -c, 'echo "{\\"id\\":\\"$FLOWHOOK_JOB\\"}"'] }\n`;
-/** The first attempt does not end. */
-const STUCK_ONCE = `source: { type: command, command: [sh, -c, '[ "$FLOWHOOK_ATTEMPT" = 1 ] && sleep 600; echo "{\\"id\\":\\"1\\"}"'] }\n`;
 const LINUX = { skip: NO_CITUS, timeout: 240_000 };
-
-interface Team {
-  slug: string;
-  id: string;
-  key: string;
-  worker: Cluster;
-  accepted: Set<string>;
-}
-
-interface Running {
-  citus: CitusCluster;
-  database: CitusDatabase;
-  service: TestService;
-  receiver: Receiver;
-  teams: Team[];
-}
 
 test('moving shards under load loses nothing', LINUX, async (t) => {
   for (const mode of ['block_writes', 'auto']) {
     await t.test(mode, async (t) => {
-      const running = await start(t);
+      const running = await startTeams(t);
       const { database, teams, receiver } = running;
       const loaded = new AbortController();
       const load = Promise.all(teams.map((team) => queueAgainAndAgain(running, team, loaded.signal)));
@@ -68,7 +50,7 @@ test('moving shards under load loses nothing', LINUX, async (t) => {
 });
 
 test('without a worker, only its teams stop, and they continue when it is back', LINUX, async (t) => {
-  const running = await start(t);
+  const running = await startTeams(t);
   const { teams, service, receiver } = running;
   const [{ worker }] = teams as [Team];
   const [lost, kept] = [
@@ -112,7 +94,7 @@ test('without a worker, only its teams stop, and they continue when it is back',
 });
 
 test('a node that dies while a worker is down is replaced by another', LINUX, async (t) => {
-  const running = await start(t);
+  const running = await startTeams(t);
   const { database, receiver, teams } = running;
   const directory = await mkdtemp(join(tmpdir(), 'flowhook-workers-'));
   t.after(() => rm(directory, { recursive: true, force: true }));
@@ -127,7 +109,7 @@ test('a node that dies while a worker is down is replaced by another', LINUX, as
         ...settingsOf(database),
         FLOWHOOK_DATA: join(directory, name),
         FLOWHOOK_WORKFLOWS: join(directory, 'workflows'),
-        FLOWHOOK_MAX_RUNNING_JOBS: String(2 * TEAMS.length),
+        FLOWHOOK_MAX_RUNNING_JOBS: String(2 * teams.length),
         LEASE_MS: '1000',
       },
       { program: PROGRAM },
@@ -156,74 +138,6 @@ test('a node that dies while a worker is down is replaced by another', LINUX, as
   await allDelivered(t, running);
 });
 
-async function start(t: TestContext): Promise<Running> {
-  // Committed data must survive a crash of a worker.
-  const citus = await startCitus({ synchronous_commit: 'on' });
-  t.after(() => citus.stop());
-  const database = await citus.makeDistributed();
-  const service = await startService({
-    workflows: Object.fromEntries(
-      TEAMS.flatMap((slug) => [
-        [`${slug}/people.yaml`, QUICK],
-        [`${slug}/stuck.yaml`, STUCK_ONCE],
-        [`${slug}/probe.yaml`, QUICK],
-      ]),
-    ),
-    settings: settingsOf(database),
-  });
-  t.after(() => service.stop());
-  const receiver = await startReceiver();
-  t.after(() => receiver.stop());
-  const teams: Team[] = [];
-  for (const slug of TEAMS) {
-    const { id } = await service.store.teams.ensure({ slug });
-    const { key } = await mintKey(service.store, {
-      teamId: id,
-      name: 'test',
-      scopes: SCOPES,
-      expiresAt: null,
-    });
-    const worker = await workerOf(citus, database, id);
-    teams.push({ slug, id, key, worker, accepted: new Set() });
-    for (const workflowId of ['people', 'stuck', 'probe']) {
-      const body = { workflowId, webhookUrl: receiver.url, events: ['workflow_finished'] };
-      const answer = await service.call('POST', '/v1/integrations/webhooks/subscribe', body, {
-        'x-api-key': key,
-      });
-      assert.equal(answer.status, 200, JSON.stringify(answer.body));
-    }
-  }
-  return { citus, database, service, receiver, teams };
-}
-
-function settingsOf(database: CitusDatabase): Record<string, string> {
-  return {
-    FLOWHOOK_DATABASE: database.url,
-    FLOWHOOK_ENCRYPTION_KEY: ENCRYPTION_KEY,
-    FLOWHOOK_ALLOW_NETWORKS: 'loopback',
-    FLOWHOOK_KEEP_JOBS: '100000',
-  };
-}
-
-async function rows<Row>(url: string, sql: string, values: unknown[] = []): Promise<Row[]> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  try {
-    return (await client.query(sql, values)).rows as Row[];
-  } finally {
-    await client.end();
-  }
-}
-
-async function workerOf(citus: CitusCluster, { url }: CitusDatabase, teamId: string): Promise<Cluster> {
-  const [found] = await rows<{ nodename: string }>(
-    url,
-    `select nodename from pg_dist_shard_placement where shardid = get_shard_id_for_distribution_column('team', $1::text)`,
-    [teamId],
-  );
-  return citus.workers.find(({ place }) => place === found?.nodename) as Cluster;
-}
-
 /** Moves every shard of the teams, with those of the other tables, to the other worker. Returns the durations in ms. */
 async function moveShards({ url }: CitusDatabase, mode: string): Promise<number[]> {
   const shards = await rows<{ id: string; from: string; to: string }>(
@@ -245,22 +159,8 @@ async function moveShards({ url }: CitusDatabase, mode: string): Promise<number[
   return took;
 }
 
-function queue(service: TestService, team: Team, workflowId = 'people') {
-  return service.call('POST', `/v1/workflows/${workflowId}/queue`, undefined, { 'x-api-key': team.key });
-}
-
-/** Queues jobs of a team, each when the one before has ended. Calls may fail with 503 meanwhile. */
-async function queueAgainAndAgain({ service }: Running, team: Team, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) {
-    const answer = await queue(service, team);
-    if (answer.status === 200) team.accepted.add(answer.headers.get('x-job-id') ?? '');
-    else assert.ok([400, 503].includes(answer.status), JSON.stringify(answer.body));
-    await elapsed(QUEUE_EVERY_MS);
-  }
-}
-
 /** Queues a job, and returns the milliseconds until its delivery. Asks again while the team gets 503. */
-async function oneJob({ service, receiver }: Running, team: Team): Promise<number> {
+async function oneJob({ service, receiver }: TeamsOnCitus, team: Team): Promise<number> {
   const fromMs = performance.now();
   const job = await until(`a job of ${team.slug}`, async () => {
     const answer = await queue(service, team, 'probe');
@@ -269,28 +169,4 @@ async function oneJob({ service, receiver }: Running, team: Team): Promise<numbe
   team.accepted.add(job);
   await receiver.until((all) => all.some(({ event }) => event.jobId === job), `job ${job} of ${team.slug}`);
   return performance.now() - fromMs;
-}
-
-/** The number of ended jobs whose event arrived. */
-function ended({ received }: Receiver, { accepted }: Team): number {
-  return received.filter(({ event }) => accepted.has(event.jobId ?? '')).length;
-}
-
-/** Every accepted job has ended once, and its event has arrived. */
-async function allDelivered(t: TestContext, { receiver, teams }: Running): Promise<void> {
-  const accepted = teams.flatMap((team) => [...team.accepted]);
-  await receiver.until((all) => {
-    const arrived = new Set(all.map(({ event }) => event.jobId));
-    return accepted.every((job) => arrived.has(job));
-  }, `the events of ${accepted.length} jobs`);
-  const events = new Map<string, Set<string>>();
-  for (const { event } of receiver.received) {
-    const ids = events.get(event.jobId ?? '') ?? new Set();
-    events.set(event.jobId ?? '', ids.add(event.id));
-  }
-  for (const [job, ids] of events) assert.equal(ids.size, 1, `job ${job} has ended ${ids.size} times`);
-  const ids = new Set(receiver.received.map(({ headers }) => headers['webhook-id']));
-  t.diagnostic(
-    `${accepted.length} jobs accepted, ${receiver.received.length - ids.size} deliveries repeated`,
-  );
 }

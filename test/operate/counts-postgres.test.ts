@@ -40,7 +40,8 @@ const MOST: Record<string, [statements: number, trips: number, pages: number]> =
   'a version is looked up': [1, 1, 9],
   'a page of records is read': [6, 2, 5],
   'a test event is sent': [7, 3, 23],
-  'a lane is taken': [4, 3, 15],
+  // A lane that was never held is inserted by a statement of its own.
+  'a lane is taken': [5, 3, 20],
   'a lane is looked at': [1, 1, 11],
   // Without notifications, two statements find the teams whose lanes may be due.
   'all lanes are searched': [3, 3, 18],

@@ -2,7 +2,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
-import { type CitusDatabase, testCitus } from '../citus.ts';
+import type { CitusCluster, CitusDatabase } from '../citus.ts';
 import { administer } from '../postgres.ts';
 
 export interface WideTransaction {
@@ -25,8 +25,11 @@ export async function logShards({ server, name }: CitusDatabase): Promise<void> 
 }
 
 /** @returns a function that lists the wide transactions since this call, most frequent first */
-export async function watchShards(database: CitusDatabase): Promise<() => Promise<WideTransaction[]>> {
-  const log = join((await testCitus()).coordinator.place, 'postgres.log');
+export async function watchShards(
+  { coordinator }: CitusCluster,
+  database: CitusDatabase,
+): Promise<() => Promise<WideTransaction[]>> {
+  const log = join(coordinator.place, 'postgres.log');
   const from = statSync(log).size;
   return async () => {
     const groups = await shardGroups(database.url);
