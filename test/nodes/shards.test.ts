@@ -12,11 +12,15 @@ import { until } from '../support/until.ts';
 
 /** How long the load lasts. The long form: `SHARDS_SECONDS=300`. */
 const SECONDS = Number(process.env.SHARDS_SECONDS ?? 3);
-/** Reads of a node, by its clock: agendas and pages of all teams and workflows, due schedules, and replays. */
+/**
+ * Reads of a node, by its clock: agendas and pages of all teams and workflows, due schedules, replays, and jobs of dead
+ * nodes.
+ */
 const SEARCHES = [
   /^select .* from team (\/\* use team_|where id > \$1)/,
   /^select .* from workflow where (next_run_at is not null|\(team_id, id\) > )/,
   /^select .* from replay \/\* use replay_running/,
+  /^select .* from job \/\* use job_running \*\/ where state = 'running' and \(node_id = /,
 ];
 
 test('a job from its queue call to its delivery uses only the shard of its team', {

@@ -1,6 +1,7 @@
 /** Lists the transactions of a distributed database that used more than one shard, from the log of its coordinator. */
-import { readFileSync, statSync } from 'node:fs';
+import { createReadStream, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import pg from 'pg';
 import type { CitusCluster, CitusDatabase } from '../citus.ts';
 import { administer } from '../postgres.ts';
@@ -31,11 +32,20 @@ export async function watchShards(
 ): Promise<() => Promise<WideTransaction[]>> {
   const log = join(coordinator.place, 'postgres.log');
   const from = statSync(log).size;
-  return async () => {
-    const groups = await shardGroups(database.url);
-    const text = readFileSync(log).subarray(from).toString();
-    return wideIn(text, groups);
-  };
+  return async () => wideIn(entriesOf(log, from), await shardGroups(database.url));
+}
+
+/** The entries of a log. It may be longer than a string can be. */
+async function* entriesOf(log: string, from: number): AsyncGenerator<string> {
+  let entry = '';
+  for await (const line of createInterface({ input: createReadStream(log, { start: from }) })) {
+    if (line.startsWith('\t')) entry += `\n${line}`;
+    else {
+      yield entry;
+      entry = line;
+    }
+  }
+  yield entry;
 }
 
 /** By the number of each shard: the first value of its range, which is the same for all tables with the same teams. */
@@ -53,12 +63,17 @@ async function shardGroups(url: string): Promise<Map<string, string>> {
 }
 
 /** An entry of the log: process and transaction, level, text, with the lines below that begin with a tab. */
-const ENTRY = /^\S+ \S+ \S+ \[(\d+)\] (\S+) ([A-Z]+): {2}(.*(?:\n\t.*)*)/gm;
+const ENTRY = /^\S+ \S+ \S+ \[(\d+)\] (\S+) ([A-Z]+): {2}(.*)/s;
 
-function wideIn(log: string, groups: ReadonlyMap<string, string>): WideTransaction[] {
+async function wideIn(
+  entries: AsyncIterable<string>,
+  groups: ReadonlyMap<string, string>,
+): Promise<WideTransaction[]> {
   const transactions = new Map<string, { statements: Set<string>; shards: Set<string> }>();
+  const texts = new Map<string, string>();
   let used: string[] = [];
-  for (const [, process, id, level, text = ''] of log.matchAll(ENTRY)) {
+  for await (const entry of entries) {
+    const [, process, id, level, text = ''] = ENTRY.exec(entry) ?? [];
     if (level === 'NOTICE') {
       const numbers = [...text.matchAll(/_(\d{6,})\b/g)].map(([, number = '']) => groups.get(number));
       used = text.startsWith('issuing') ? numbers.filter((group) => group !== undefined) : [];
@@ -66,7 +81,10 @@ function wideIn(log: string, groups: ReadonlyMap<string, string>): WideTransacti
       const key = `${process} ${id}`;
       const transaction = transactions.get(key) ?? { statements: new Set(), shards: new Set() };
       transactions.set(key, transaction);
-      transaction.statements.add(text.replaceAll(/\s+/g, ' ').trim());
+      const statement = text.replaceAll(/\s+/g, ' ').trim();
+      // Each text is kept once.
+      transaction.statements.add(texts.get(statement) ?? statement);
+      texts.set(statement, statement);
       for (const group of used) transaction.shards.add(group);
     }
   }
