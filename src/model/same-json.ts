@@ -134,9 +134,24 @@ export function differences(records: Iterable<ChangedRecord>): {
 }
 
 /** Compares two texts of a record field by field. */
-export function differenceOf(record: ChangedRecord): Difference {
-  const before = record.before === undefined ? {} : (parseExactly(record.before) as Record<string, unknown>);
-  const after = record.after === undefined ? {} : (parseExactly(record.after) as Record<string, unknown>);
+export function differenceOf({ id, before, after }: ChangedRecord): Difference {
+  return differenceOfValues({ id, before: exactly(before), after: exactly(after) });
+}
+
+/** A record that `parseExactly` returned. */
+export type ExactRecord = Record<string, unknown>;
+
+function exactly(text: string | undefined): ExactRecord | undefined {
+  return text === undefined ? undefined : (parseExactly(text) as ExactRecord);
+}
+
+/** Like `differenceOf`, for a record that was parsed already. */
+export function differenceOfValues(record: {
+  id: string;
+  before: ExactRecord | undefined;
+  after: ExactRecord | undefined;
+}): Difference {
+  const { id, before = {}, after = {} } = record;
   const fields: Difference['fields'] = [];
   for (const key of new Set([...Object.keys(before), ...Object.keys(after)])) {
     const had = Object.hasOwn(before, key);
@@ -149,5 +164,5 @@ export function differenceOf(record: ChangedRecord): Difference {
     });
   }
   const type = record.before === undefined ? 'added' : record.after === undefined ? 'removed' : 'changed';
-  return { type, id: record.id, fields };
+  return { type, id, fields };
 }
