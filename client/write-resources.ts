@@ -29,12 +29,14 @@ const NAMES: Readonly<Record<string, string>> = {
   Event: 'FlowhookEvent',
   CountJobsResult: 'JobCounts',
   CreateKeyResult: 'MadeKey',
+  CreateWebhookRequest: 'NewWebhook',
+  CreateWebhookRequestSettings: 'WebhookSettings',
   ErasePersonResult: 'ErasureReport',
   EventTypeListType: 'EventKind',
   PushWorkflowRecordsResult: 'PushResult',
   SystemChecksFinding: 'SystemFinding',
   UpdateInspectorRequest: 'InspectorAnswer',
-  UpdateWebhookRequest: 'WebhookSettings',
+  UpdateWebhookRequest: 'WebhookChanges',
   WorkflowRecentJob: 'JobGlance',
 };
 const ROOTS = [

@@ -891,6 +891,27 @@ export interface WebhookSettings {
   headers?: Record<string, string> | null;
 }
 
+export interface NewWebhook {
+  /** Callback URL: absolute, http or https. */
+  webhookUrl: string;
+  /** Event names or aliases from `GET /v1/events/types`, or `*` for all. */
+  events: string[];
+  /** Workflow ID (default: `null`, all workflows of the team). */
+  workflowId?: string | null;
+  settings?: WebhookSettings;
+}
+
+export interface WebhookChanges {
+  /** `true` to send one delivery at a time, in the order of the events. A failing delivery then delays the ones after it. */
+  ordered?: boolean;
+  /** Maximum number of requests per second. `null` if unlimited. */
+  ratePerSecond?: number | null;
+  /** Time limit of one attempt, in milliseconds. */
+  timeoutMs?: number;
+  /** Headers to send with every delivery. Their values are never shown again. `null` to send none. */
+  headers?: Record<string, string> | null;
+}
+
 export interface RotateWebhookSecretResult {
   message: string;
   /** `whsec_` followed by the secret in base64. */

@@ -4,14 +4,15 @@ import type {
   Delivery,
   DeliveryCommand,
   DeliveryDetail,
+  NewWebhook,
   Replay,
   ReplayDeliveryResult,
   ReplayPlan,
   RotateWebhookSecretResult,
   TestWebhookResult,
   Webhook,
+  WebhookChanges,
   WebhookDetail,
-  WebhookSettings,
 } from './resources.ts';
 import { type CallOptions, type KeyedOptions, randomKey, type Transport } from './transport.ts';
 
@@ -77,17 +78,27 @@ export class Webhooks {
     return { message: value.message, webhookId: headers.get('x-webhook-id') ?? '' };
   }
 
-  /** Subscribes a URL to events of all workflows of the team, including later ones. */
-  subscribeToAll(
-    { url, events, settings }: { url: string; events: readonly string[]; settings?: WebhookSettings },
+  /**
+   * Subscribes a URL to events of a workflow or, without `workflowId`, of all workflows of the team, including later
+   * ones. Repeating the call with the same workflow, URL and events creates nothing, updates the given fields, and
+   * resumes the webhook if it was paused.
+   *
+   * @throws NotFound for the workflow; Conflict if the limit of webhooks is reached
+   */
+  create(
+    {
+      url,
+      ...fields
+    }: Omit<NewWebhook, 'webhookUrl' | 'events'> & { url: string; events: readonly string[] },
     options: CallOptions = {},
   ): Promise<WebhookDetail> {
-    return this.#transport.json({
-      ...options,
-      method: 'POST',
-      path: ALL,
-      json: { webhookUrl: url, events, settings },
-    });
+    const json = { webhookUrl: url, ...fields };
+    return this.#transport.json({ ...options, method: 'POST', path: ALL, json });
+  }
+
+  /** @deprecated `create` without `workflowId` does the same. */
+  subscribeToAll(...input: Parameters<Webhooks['create']>): Promise<WebhookDetail> {
+    return this.create(...input);
   }
 
   /** Removes a webhook and cancels its waiting deliveries. @throws NotFound */
@@ -110,9 +121,9 @@ export class Webhooks {
     return this.#transport.json({ ...options, path: pathOf(webhookId) });
   }
 
-  /** @throws NotFound */
-  update(webhookId: string, settings: WebhookSettings, options: CallOptions = {}): Promise<WebhookDetail> {
-    return this.#change({ ...options, method: 'PATCH', path: pathOf(webhookId), json: settings });
+  /** Changes the given fields. @throws NotFound */
+  update(webhookId: string, changes: WebhookChanges, options: CallOptions = {}): Promise<WebhookDetail> {
+    return this.#change({ ...options, method: 'PATCH', path: pathOf(webhookId), json: changes });
   }
 
   /** The secret with which a receiver verifies `v1` signatures. @throws NotFound */

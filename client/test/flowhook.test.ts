@@ -213,7 +213,7 @@ function counted(jobs: readonly Job[]): number {
 
 test('creates, updates, tests and pauses webhooks, and replays deliveries', async () => {
   const { webhooks, deliveries, events } = flowhook;
-  const made = await webhooks.subscribeToAll({ url: receiver.url, events: ['workflow_failed'] });
+  const made = await webhooks.create({ url: receiver.url, events: ['workflow_failed'] });
   assert.equal(made.workflowId, null);
   assert.equal((await webhooks.update(made.id, { timeoutMs: 5_000 })).settings.timeoutMs, 5_000);
   assert.equal((await webhooks.pause(made.id, { reason: 'lunch' })).pausedReason, 'lunch');
@@ -306,7 +306,7 @@ test('creates and archives workflows, and the stream reports it', async () => {
 
 test('a deletion succeeds if the first response is lost', async () => {
   const made = await flowhook.inspectors.create({});
-  const { id } = await flowhook.webhooks.subscribeToAll({ url: receiver.url, events: ['*'] });
+  const { id } = await flowhook.webhooks.create({ url: receiver.url, events: ['*'] });
   await flowhook.workflows.put('passing', { source: { type: 'push' } });
   const statuses: number[] = [];
   const forgetful = new Flowhook({

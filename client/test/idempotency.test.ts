@@ -52,7 +52,7 @@ test('tests and replays that are repeated with one key are sent once', async (t)
     await receiver.stop();
   });
   const { webhooks, deliveries } = new Flowhook({ url: service.url, key: service.key });
-  const { id } = await webhooks.subscribeToAll({ url: receiver.url, events: ['webhook_test'] });
+  const { id } = await webhooks.create({ url: receiver.url, events: ['webhook_test'] });
   const once = { idempotencyKey: 'once' };
   const tested = await webhooks.test(id, once);
   assert.deepEqual(await webhooks.test(id, once), tested);

@@ -159,10 +159,8 @@ async function run(flowhook: Flowhook, workflowId: string): Promise<void> {
 
 async function subscribe(flowhook: Flowhook, url: string) {
   const events = ['workflow_finished', 'workflow_failed', 'workflow_data_change'];
-  const healthy = (await flowhook.webhooks.subscribeToAll({ url: `${url}/crm`, events })).id;
-  const failing = (
-    await flowhook.webhooks.subscribeToAll({ url: `${url}/old-crm`, events: ['workflow_failed'] })
-  ).id;
+  const healthy = (await flowhook.webhooks.create({ url: `${url}/crm`, events })).id;
+  const failing = (await flowhook.webhooks.create({ url: `${url}/old-crm`, events: ['workflow_failed'] })).id;
   const { webhookId: paused } = await flowhook.webhooks.subscribe({
     workflowId: 'crm-contacts',
     url: `${url}/mailing`,

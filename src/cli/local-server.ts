@@ -61,7 +61,7 @@ export const OPERATIONS: readonly Line[] = [
   }),
   ...linesOf(() => import('../http/routes/webhooks.ts'), {
     listWebhookDetails: 'GET /v1/integrations/webhooks',
-    createTeamWebhook: 'POST /v1/integrations/webhooks',
+    createWebhook: 'POST /v1/integrations/webhooks',
     readWebhook: 'GET /v1/integrations/webhooks/{webhookId=wh_*}',
     updateWebhook: 'PATCH /v1/integrations/webhooks/{webhookId=wh_*}',
     testWebhook: 'POST /v1/integrations/webhooks/{webhookId=wh_*}/test',

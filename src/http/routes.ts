@@ -49,7 +49,7 @@ import {
 import { live, readMetrics, readSystem, readSystemChecks, ready } from './routes/system.ts';
 import { listAudit, readMe, readUsage } from './routes/team.ts';
 import {
-  createTeamWebhook,
+  createWebhook,
   listWebhookDetails,
   pauseWebhook,
   readWebhook,
@@ -94,7 +94,7 @@ export const routes: readonly Route[] = [
   route('POST', '/v1/workflows/{workflowId}/erase', 'admin', erasePerson),
   route('DELETE', '/v1/integrations/webhooks/unsubscribe/{webhookId}', 'webhooks', unsubscribeWebhookByPath),
   route('GET', '/v1/integrations/webhooks', 'webhooks', listWebhookDetails),
-  route('POST', '/v1/integrations/webhooks', 'webhooks', createTeamWebhook),
+  route('POST', '/v1/integrations/webhooks', 'webhooks', createWebhook),
   route('GET', '/v1/integrations/webhooks/{webhookId=wh_*}', 'webhooks', readWebhook),
   route('PATCH', '/v1/integrations/webhooks/{webhookId=wh_*}', 'webhooks', updateWebhook),
   route('GET', '/v1/integrations/webhooks/{webhookId=wh_*}/secret', 'webhooks', readWebhookSecret),

@@ -131,7 +131,7 @@ const CASES: Record<string, [action: string, prepare: () => Promise<() => Promis
       return () => call('POST', '/v1/workflows/people/erase', { email: EMAIL, suppress: true });
     },
   ],
-  createTeamWebhook: ['webhooks.subscribe', async () => makeWebhook],
+  createWebhook: ['webhooks.subscribe', async () => makeWebhook],
   updateWebhook: [
     'webhooks.change',
     async () => {

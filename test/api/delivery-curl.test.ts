@@ -34,7 +34,7 @@ test('verifiers accept the request, with the secret and with the public key', as
   // Deliveries have a `v1a` signature once somebody has read the public keys.
   const publicKeys = (await flowhook.signingKeys()).map(({ key }) => key);
   const url = `${receiver.url}/it's?[a]={1,2}&b=$HOME`;
-  const { id } = await flowhook.webhooks.subscribeToAll({ url, events: ['workflow_finished'] });
+  const { id } = await flowhook.webhooks.create({ url, events: ['workflow_finished'] });
   const { command, hidden, validUntil } = await flowhook.deliveries.curl(await delivered(id));
   assert.deepEqual(hidden, []);
   const left = Date.parse(validUntil) - Date.now();
@@ -64,7 +64,7 @@ test('verifiers accept the request, with the secret and with the public key', as
 
 test('hides values of custom headers, and the password in the URL', async () => {
   const url = receiver.url.replace('http://', 'http://ada:hush-password@');
-  const { id } = await flowhook.webhooks.subscribeToAll({
+  const { id } = await flowhook.webhooks.create({
     url,
     events: ['workflow_finished'],
     settings: { headers: { 'X-Token': 'hush-token', Authorization: 'hush' } },

@@ -57,7 +57,7 @@ test('counts unfinished jobs, waiting deliveries and open circuit breakers', asy
     complete: true,
   });
   const broken = await startReceiver({ status: () => 500 });
-  const { id } = await flowhook.webhooks.subscribeToAll({ url: broken.url, events: ['workflow_failed'] });
+  const { id } = await flowhook.webhooks.create({ url: broken.url, events: ['workflow_failed'] });
   for (let n = 0; n < 12; n++) await flowhook.webhooks.test(id);
   while (system.deliveries.openCircuits === 0) system = await flowhook.system();
   assert.equal(system.deliveries.waiting, 12);

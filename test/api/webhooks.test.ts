@@ -183,7 +183,7 @@ test('a webhook without a workflow receives events of all workflows, and is list
       { webhookUrl, events: ['job.failed', 'job.finishd'] },
       /"job.finishd" never fires here; did you mean "job.finished"\?/,
     ],
-    [{ webhookUrl, events: ['*'], workflowId: 'people' }, /omit `workflowId`/],
+    [{ webhookUrl, events: ['*'], workflowId: '' }, /`workflowId` must be the id of a workflow, or null/],
     [{ webhookUrl, events: ['*'], ordered: true }, /no field "ordered"/],
     [{ webhookUrl, events: ['*'], settings: [] }, /`settings` must be an object/],
     [{ webhookUrl, events: ['*'], settings: { orderd: true } }, /Did you mean `settings.ordered`\?/],
@@ -192,6 +192,20 @@ test('a webhook without a workflow receives events of all workflows, and is list
   }
   const ended = await service.call('DELETE', `${WEBHOOKS}/unsubscribe/${id}`);
   assert.deepEqual([ended.status, Object.keys(ended.body as Json)], [200, ['message']]);
+});
+
+test('a webhook for one workflow is created with its settings, and found again by the same call', async () => {
+  const webhookUrl = `${receiver.url}/one`;
+  const body = { webhookUrl, events: ['job.queued'], workflowId: 'people' };
+  const made = (await post(WEBHOOKS, { ...body, settings: { ordered: true } })).body as Json;
+  assert.deepEqual([made.workflowId, (made.settings as Json).ordered], ['people', true]);
+  const again = (await post(WEBHOOKS, body)).body as Json;
+  assert.deepEqual(again, made);
+  const { headers } = await post(`${WEBHOOKS}/subscribe`, body);
+  assert.equal(headers.get('x-webhook-id'), made.id, 'the frozen call finds it as well');
+  const wide = (await post(WEBHOOKS, { ...body, workflowId: null })).body as Json;
+  assert.notEqual(wide.id, made.id);
+  assert.equal((await post(WEBHOOKS, { ...body, workflowId: 'nobody' })).status, 404);
 });
 
 test('405 lists exactly the allowed methods', async () => {

@@ -190,7 +190,7 @@ function pathsOf(table: string, ids: Readonly<Record<string, string>>): string[]
 async function realIds(): Promise<Record<string, string>> {
   const flowhook = new Flowhook({ url: service.url, key: service.key });
   const inspector = await flowhook.inspectors.create();
-  const { id: webhookId } = await flowhook.webhooks.subscribeToAll({ url: inspector.url, events: ['*'] });
+  const { id: webhookId } = await flowhook.webhooks.create({ url: inspector.url, events: ['*'] });
   await flowhook.webhooks.subscribe({
     workflowId: 'people',
     url: 'http://127.0.0.1:9/closed',
@@ -222,10 +222,10 @@ async function troubles(flowhook: Flowhook): Promise<string[]> {
   const { jobId } = await flowhook.workflows.queue('nameless');
   await flowhook.jobs.wait(jobId);
   const events = ['workflow_failed'];
-  const { id: paused } = await flowhook.webhooks.subscribeToAll({ url: 'http://127.0.0.1:9/paused', events });
+  const { id: paused } = await flowhook.webhooks.create({ url: 'http://127.0.0.1:9/paused', events });
   const reason = 'No delivery has succeeded for five days, since 2026-11-15T20:57:18.041Z. `Retry-After`: 60';
   await flowhook.webhooks.pause(paused, { reason });
-  const { id: held } = await flowhook.webhooks.subscribeToAll({ url: 'http://127.0.0.1:9/held', events });
+  const { id: held } = await flowhook.webhooks.create({ url: 'http://127.0.0.1:9/held', events });
   for (let count = 0; count < 14; count += 1) await flowhook.webhooks.test(held);
   while ((await flowhook.webhooks.get(held)).breaker.state !== 'open') await flowhook.webhooks.get(held);
   const { deliveryId } = await flowhook.webhooks.test(held);

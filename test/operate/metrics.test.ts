@@ -39,7 +39,7 @@ after(async () => {
 /** A scrape after a finished run, a failed run, deliveries, and a request with an unknown path and method. */
 const worked = (async () => {
   const events = ['workflow_finished', 'workflow_failed'];
-  await new Flowhook(service).webhooks.subscribeToAll({ url: receiver.url, events });
+  await new Flowhook(service).webhooks.create({ url: receiver.url, events });
   for (const id of ['people', ODD_NAME]) {
     assert.equal((await service.call('POST', `/v1/workflows/${id}/queue`)).status, 200);
   }

@@ -1,7 +1,7 @@
 /**
  * `flowhook webhooks`: subscribes and manages webhooks. `deliveries.ts` and `listen.ts` define its other subcommands.
  */
-import type { WebhookDetail, WebhookSettings } from '../../../client/src/flowhook-client.ts';
+import type { WebhookChanges, WebhookDetail } from '../../../client/src/flowhook-client.ts';
 import { EVENT_TYPES } from '../../model/event.ts';
 import { reasonMistake, urlMistake } from '../../model/webhook.ts';
 import { grouped } from '../../std/amounts.ts';
@@ -216,7 +216,7 @@ async function subscribe(
   const events = eventNames(options);
   if (second === undefined) {
     const { client } = await soleTeam(target, 'A subscription without a workflow needs a team');
-    const webhook = await client.webhooks.subscribeToAll({ url: first, events });
+    const webhook = await client.webhooks.create({ url: first, events });
     print(options, webhook, [webhook.id]);
     return say(`Webhook ${webhook.id} is subscribed to all workflows`);
   }
@@ -271,7 +271,7 @@ function rejectInvalidUrl(url: string): void {
 }
 
 /** Returns the settings that `webhooks set` changes. @throws UsageError; Problem `field_invalid` */
-function settingsFrom({ ordered, rate, timeout, header, headers }: Options): WebhookSettings {
+function settingsFrom({ ordered, rate, timeout, header, headers }: Options): WebhookChanges {
   // The values are checked here as well as on the server, because JSON turns NaN into null, which means no limit.
   return changesFrom({
     ...(ordered === undefined ? {} : { ordered: ordered === true }),

@@ -134,9 +134,10 @@ const OWN_EXAMPLES: Readonly<Record<string, unknown>> = {
     backups: 0,
   },
   'listWebhookDetails.state': 'failing,paused',
-  'createTeamWebhook.request.application/json': {
+  'createWebhook.request.application/json': {
     webhookUrl: 'https://example.com/hooks/all',
     events: ['workflow_failed', 'webhook_paused'],
+    workflowId: 'people',
     settings: { timeoutMs: 5_000, headers: { 'x-receiver': 'alarms' } },
   },
   'updateWebhook.request.application/json': { ordered: true, ratePerSecond: 10 },

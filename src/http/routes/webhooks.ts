@@ -1,4 +1,4 @@
-/** Webhook operations beyond the contract: list, create for a team, read, update, test, pause, resume. */
+/** Webhook operations beyond the contract: list, create, read, update, test, pause, resume. */
 
 import { found } from '../../model/error.ts';
 import {
@@ -25,7 +25,13 @@ import { checkIfMatch, IF_MATCH, sendWithETag } from '../caching.ts';
 import { bodyFields } from '../input/body.ts';
 import { byId, everyRowInTurn, listOperation, WORKFLOW_FILTER, workflowFilter } from '../input/list-page.ts';
 import { choicesParameter } from '../input/query.ts';
-import { IDEMPOTENCY_KEY_WITHOUT_BODY, idempotencyKeyFrom, invalid, keyOfPath } from '../input/values.ts';
+import {
+  IDEMPOTENCY_KEY_WITHOUT_BODY,
+  idempotencyKeyFrom,
+  invalid,
+  keyOfPath,
+  workflowIdFrom,
+} from '../input/values.ts';
 import { jsonBody, jsonResponse, messageWith } from '../openapi/content.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
 import { eventsSchema, urlSchema } from './subscriptions.ts';
@@ -107,14 +113,14 @@ export const listWebhookDetails = listOperation({
 });
 
 /** POST /v1/integrations/webhooks */
-export const createTeamWebhook: Operation<KeyedCall<'webhooks'>> = {
-  id: 'createTeamWebhook',
+export const createWebhook: Operation<KeyedCall<'webhooks'>> = {
+  id: 'createWebhook',
   group: 'Integrations',
-  summary: 'Create a webhook for all workflows',
+  summary: 'Create a webhook',
   description:
-    'Subscribes a webhook to the events of all workflows of the team, present and future. Repeating the call creates ' +
-    'nothing, updates the given settings, and resumes the webhook if it was paused. For a single workflow, use ' +
-    '`POST /v1/integrations/webhooks/subscribe`.',
+    'Subscribes a webhook to the events of one workflow or, without `workflowId`, of all workflows of the team, present ' +
+    'and future. Repeating the call with the same workflow, URL and events creates nothing, updates the given settings, ' +
+    'and resumes the webhook if it was paused.',
   requestBody: jsonBody({
     type: 'object',
     required: ['webhookUrl', 'events'],
@@ -124,19 +130,23 @@ export const createTeamWebhook: Operation<KeyedCall<'webhooks'>> = {
         ...eventsSchema,
         description: 'Event names or aliases from `GET /v1/events/types`, or `*` for all',
       },
+      workflowId: {
+        type: ['string', 'null'],
+        minLength: 1,
+        description: 'Workflow ID (default: `null`, all workflows of the team)',
+      },
       settings,
     },
   }),
-  misplaced: {
-    workflowId:
-      'This operation creates a webhook for all workflows of the team: omit `workflowId`, or use ' +
-      'POST /v1/integrations/webhooks/subscribe for a single workflow',
-  },
   answer: jsonResponse('Webhook subscribed', webhookDetailResource, {
     'x-webhook-id': 'ID of the webhook',
     location: 'URL of the webhook',
   }),
-  errors: { field_invalid: 'A field is not valid', webhook_limit: 'Maximum number of webhooks reached' },
+  errors: {
+    field_invalid: 'A field is not valid',
+    webhook_limit: 'Maximum number of webhooks reached',
+    workflow_not_found: 'No workflow found',
+  },
 
   async handle(call) {
     const {
@@ -145,9 +155,9 @@ export const createTeamWebhook: Operation<KeyedCall<'webhooks'>> = {
       reply,
     } = call;
     const fields = await bodyFields(call, 'a JSON object with `webhookUrl` and `events`');
-    const { url, events, changes } = teamWebhookFrom(fields);
+    const { changes, ...subscription } = subscriptionFrom(fields);
     const { headers: _, ...settings } = changes ?? {};
-    const target = { teamId, workflowId: null, url, events, settings };
+    const target = { teamId, ...subscription, settings };
     let { webhook } = await subscribe(services.webhooks, target);
     if (changes !== undefined) {
       webhook = await changeWebhook(services.webhooks, { teamId, id: webhook.id, changes });
@@ -298,15 +308,23 @@ async function settingsOf({ services }: KeyedCall, webhook: Webhook) {
   return { text: JSON.stringify([settings, headers]), expected: { settings, headers } };
 }
 
-function teamWebhookFrom(fields: Record<string, unknown>): {
+function subscriptionFrom(fields: Record<string, unknown>): {
+  workflowId: string | null;
   url: string;
   events: string[];
   changes: WebhookChanges | undefined;
 } {
-  const { webhookUrl, events, settings } = fields;
+  const { webhookUrl, events, workflowId = null, settings } = fields;
   const mistake = urlMistake(webhookUrl) ?? knownEventsMistake(events);
   if (mistake !== undefined) invalid(mistake);
-  const target = { url: webhookUrl as string, events: events as string[] };
+  if (workflowId !== null && (typeof workflowId !== 'string' || workflowId === '')) {
+    invalid('`workflowId` must be the id of a workflow, or null for all workflows of the team');
+  }
+  const target = {
+    workflowId: workflowId === null ? null : workflowIdFrom(String(workflowId)),
+    url: webhookUrl as string,
+    events: events as string[],
+  };
   if (settings === undefined) return { ...target, changes: undefined };
   if (typeof settings !== 'object' || settings === null || Array.isArray(settings)) {
     return invalid('`settings` must be an object, such as { "ordered": true }');

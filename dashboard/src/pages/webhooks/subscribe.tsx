@@ -73,7 +73,7 @@ function SubscribeForm({ defaults, onClose }: { defaults: SubscribeDefaults; onC
     run: async () => {
       const input = { url: url.trim(), events };
       if (workflowId !== EVERY_WORKFLOW) return flowhook.webhooks.subscribe({ workflowId, ...input });
-      const { id } = await flowhook.webhooks.subscribeToAll(input);
+      const { id } = await flowhook.webhooks.create(input);
       return { webhookId: id, message: `Webhook ${id} is subscribed` };
     },
     changes: ['webhooks'],

@@ -211,7 +211,7 @@ function WebhookStep({ steps: { toRun, hasWebhook } }: { steps: StepsDone }) {
     run: async () => {
       const inspector = await flowhook.inspectors.create();
       const input = { url: inspector.url, events: ['*'] };
-      if (toRun === undefined) await flowhook.webhooks.subscribeToAll(input);
+      if (toRun === undefined) await flowhook.webhooks.create(input);
       else await flowhook.webhooks.subscribe({ workflowId: toRun.id, ...input });
       return inspector;
     },
