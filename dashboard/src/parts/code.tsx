@@ -3,7 +3,7 @@ import type { ReactNode } from 'react';
 import styles from './code.module.css';
 import { Copy } from './copy.tsx';
 import { uncapitalized } from './format.ts';
-import { type SourceLanguage, tokensOf } from './tokens.ts';
+import { indented, type SourceLanguage, tokensOf } from './tokens.ts';
 
 /** Maximum length of a highlighted text, in characters, because each token becomes an element. */
 const MAX_HIGHLIGHTED = 100_000;
@@ -122,12 +122,4 @@ function Highlighted({ text, language }: { text: string; language: SourceLanguag
       </span>
     ),
   );
-}
-
-function indented(text: string): string {
-  try {
-    return JSON.stringify(JSON.parse(text), null, 2);
-  } catch {
-    return text;
-  }
 }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type SourceLanguage, tokensOf } from './tokens.ts';
+import { indented, type SourceLanguage, tokensOf } from './tokens.ts';
 
 const words = (line: string, language: SourceLanguage) =>
   tokensOf(line, language)
@@ -62,4 +62,15 @@ test('keeps every character of any text', () => {
       assert.equal(parts.join(''), text);
     }),
   );
+});
+
+test('indents JSON without changing its texts and numbers', () => {
+  const value = { a: [1, -2.5, { b: '{"c": [1, 2]}\n' }], empty: [{}, []], text: 'ends in \\', no: null };
+  assert.equal(indented(JSON.stringify(value)), JSON.stringify(value, null, 2));
+  assert.equal(indented(JSON.stringify(value, null, 7)), JSON.stringify(value, null, 2));
+  assert.equal(
+    indented('{"n":1.0,"long":9007199254740993}'),
+    '{\n  "n": 1.0,\n  "long": 9007199254740993\n}',
+  );
+  assert.equal(indented('{"open": '), '{"open": ');
 });

@@ -40,3 +40,35 @@ export function tokensOf(text: string, language: SourceLanguage): SourceToken[] 
   add('plain', text.slice(end));
   return tokens;
 }
+
+/**
+ * JSON on indented lines, with every text and number as it was written; anything else is returned unchanged. Parsing would
+ * round long numbers.
+ */
+export function indented(text: string): string {
+  if (!isJson(text)) return text;
+  let depth = 0;
+  const line = (by: number) => {
+    depth += by;
+    return `\n${'  '.repeat(depth)}`;
+  };
+  return text.replaceAll(
+    /"(?:[^"\\]|\\.)*"|([{[])\s*([}\]])?|([}\]])|[,:]|\s+/g,
+    (part, open?: string, empty?: string, close?: string) => {
+      if (open !== undefined) return empty === undefined ? open + line(1) : open + empty;
+      if (close !== undefined) return line(-1) + close;
+      if (part === ',') return part + line(0);
+      if (part === ':') return ': ';
+      return part.startsWith('"') ? part : '';
+    },
+  );
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
