@@ -1,0 +1,263 @@
+/**
+ * Filters and templates: expressions of the Common Expression Language (CEL) over an event and one difference.
+ *
+ * A missing field is null. Comparisons of order with a null are false; arithmetic, functions and lists of a null are
+ * null; null counts as false where a condition is expected. docs/reference/filters.md describes the language.
+ */
+import { Environment, ParseError } from '@marcbachmann/cel-js';
+import { nearest } from '../std/nearest.ts';
+import { Compiler, ExpressionMistake, formOf, mistakeAt, type Node } from './expressions/code.ts';
+import { FUNCTIONS, METHODS } from './expressions/functions.ts';
+import { described, EvaluationMistake, Steps } from './expressions/values.ts';
+
+export { EvaluationMistake, ExpressionMistake };
+
+/** Maximum number of characters of an expression. */
+export const MAX_EXPRESSION = 4_096;
+
+/** What an expression can read. */
+export interface Names {
+  event: {
+    id: string;
+    type: string;
+    workflowId: string | null;
+    jobId: string | null;
+    /** ISO 8601 */
+    timestamp: string;
+    sequence: number;
+  };
+  /** The event's data, as `parseExactly` returned it. */
+  data: unknown;
+  change: 'added' | 'changed' | 'removed' | null;
+  /** Id of the record. */
+  id: string | null;
+  /** The record after the change, as `parseExactly` returned it; null if it was removed. */
+  record: unknown;
+  /** The record before the change; null if it was added. */
+  previous: unknown;
+  /** Names of the fields that differ. */
+  changed: string[];
+}
+
+export interface Expression {
+  readonly source: string;
+  /** Whether the expression reads a difference: `change`, `id`, `record`, `previous` or `changed`. */
+  readonly readsRecord: boolean;
+  /** @throws EvaluationMistake */
+  evaluate(names: Names): unknown;
+}
+
+/** Names of an expression, and what they mean. */
+export const NAMES: Readonly<Record<keyof Names, string>> = {
+  event:
+    'the event: `event.id`, `event.type`, `event.workflowId`, `event.jobId`, `event.timestamp`, `event.sequence`',
+  data: 'the data of the event, such as `data.records.total` or `data.reason`',
+  change: '`"added"`, `"changed"` or `"removed"`',
+  id: 'the ID of the record',
+  record: 'the record after the change; null if it was removed',
+  previous: 'the record before the change; null if it was added',
+  changed: 'the names of the fields that differ: `"price" in changed`',
+};
+
+const OF_RECORD = ['change', 'id', 'record', 'previous', 'changed'];
+const EVENT_FIELDS = {
+  id: 'string',
+  type: 'string',
+  workflowId: 'dyn',
+  jobId: 'dyn',
+  timestamp: 'string',
+  sequence: 'double',
+};
+
+const filters = environment().registerVariable('record', 'dyn');
+const templates = environment().registerVariable('record', 'dyn').registerVariable('differences', 'dyn');
+
+/** The environment in which types are checked. The handlers are never called. */
+function environment(): Environment {
+  const checked = new Environment({
+    homogeneousAggregateLiterals: false,
+    limits: {
+      maxAstNodes: 4_000,
+      maxDepth: 60,
+      maxListElements: 1_000,
+      maxMapEntries: 100,
+      maxCallArguments: 8,
+    },
+  });
+  const unused = () => null;
+  checked.registerType('Event', { fields: EVENT_FIELDS });
+  checked.registerVariable('event', 'Event').registerVariable('changed', 'list<string>');
+  for (const name of ['data', 'change', 'id', 'previous']) checked.registerVariable(name, 'dyn');
+  for (const [name, { takes, ofNull }] of Object.entries(FUNCTIONS)) {
+    if (ofNull === false)
+      checked.registerFunction(`${name}(${Array(takes[0]).fill('dyn').join(', ')}): bool`, unused);
+  }
+  for (const { signatures = [] } of [...Object.values(FUNCTIONS), ...Object.values(METHODS)]) {
+    for (const signature of signatures) checked.registerFunction(signature, unused);
+  }
+  // JSON has one kind of number.
+  for (const operator of ['+', '-', '*', '/', '%']) {
+    checked.registerOperator(`int ${operator} double: double`, unused);
+    checked.registerOperator(`double ${operator} int: double`, unused);
+  }
+  checked.registerOperator('double % double: double', unused);
+  checked.registerOperator('int == double: bool', () => false);
+  for (const type of [
+    'bool',
+    'int',
+    'double',
+    'string',
+    'list',
+    'map',
+    'google.protobuf.Timestamp',
+    'google.protobuf.Duration',
+  ]) {
+    checked.registerOperator(`${type} == null: bool`, () => false);
+  }
+  return checked;
+}
+
+/**
+ * Compiles a filter.
+ *
+ * @throws ExpressionMistake if it is not an expression, uses an unknown name or function, or is never true or false
+ */
+export function compile(source: string): Expression {
+  const { expression, type, end } = compiled(source, filters, Object.keys(NAMES));
+  if (type !== 'bool' && type !== 'dyn') {
+    const sentence = `A filter is true or false, but the value of this expression is ${typeWords(type)}`;
+    throw mistakeAt(source, sentence, { start: 0, end });
+  }
+  return expression;
+}
+
+/** Compiles an expression of a template, which may have any value and also reads `differences`. @throws ExpressionMistake */
+export function compilePart(
+  source: string,
+): Expression & { evaluate(names: Names & { differences: unknown }): unknown } {
+  return compiled(source, templates, [...Object.keys(NAMES), 'differences']).expression;
+}
+
+function compiled(
+  source: string,
+  checked: Environment,
+  names: readonly string[],
+): { expression: Expression; type: string; end: number } {
+  if (source.length > MAX_EXPRESSION) {
+    const message = `An expression has at most ${MAX_EXPRESSION.toLocaleString('en')} characters; this one has ${source.length.toLocaleString('en')}`;
+    throw new ExpressionMistake(message, { from: MAX_EXPRESSION, to: source.length });
+  }
+  if (source.trim() === '')
+    throw new ExpressionMistake('The expression is empty', { from: 0, to: source.length });
+  const parsed = orMistake(source, () => checked.parse(source));
+  const compiler = new Compiler(source, names);
+  const root = parsed.ast as unknown as Node;
+  const code = compiler.code(root);
+  const { valid, type = 'dyn', error } = orMistake(source, () => parsed.check());
+  if (!valid) throw asMistake(source, error);
+  const expression: Expression = {
+    source,
+    readsRecord: OF_RECORD.some((name) => compiler.read.has(name)),
+    evaluate: (values) => {
+      try {
+        return code({ names: values as unknown as Record<string, unknown>, locals: [], steps: new Steps() });
+      } catch (error) {
+        // A record is too deep for a comparison, or a text would be longer than JavaScript allows.
+        if (error instanceof RangeError)
+          throw new EvaluationMistake(`The evaluation failed: ${error.message}`);
+        throw error;
+      }
+    },
+  };
+  return { expression, type, end: root.end };
+}
+
+/**
+ * Evaluates a filter. Any value but true is no match; a null is the only other one that is no mistake.
+ *
+ * @returns `mistake` is a sentence if the filter could not be evaluated
+ */
+export function verdict(expression: Expression, names: Names): { matches: boolean; mistake: string | null } {
+  try {
+    const value = expression.evaluate(names);
+    if (typeof value === 'boolean' || value === null) return { matches: value === true, mistake: null };
+    return { matches: false, mistake: `A filter is true or false, but the value is ${described(value)}` };
+  } catch (error) {
+    if (error instanceof EvaluationMistake) return { matches: false, mistake: error.message };
+    throw error;
+  }
+}
+
+function orMistake<T>(source: string, run: () => T): T {
+  try {
+    return run();
+  } catch (error) {
+    throw asMistake(source, error);
+  }
+}
+
+interface LibraryError extends Error {
+  code?: string;
+  summary?: string;
+  range?: { start: number; end: number };
+}
+
+/** Translates an error of the library. */
+function asMistake(source: string, error: unknown): unknown {
+  const { code, summary = '', range, message } = error as LibraryError;
+  if (error instanceof RangeError)
+    return mistakeAt(source, 'The expression is nested too deeply', { start: 0, end: 0 });
+  if (code === undefined) return error;
+  const place = range ?? { start: 0, end: source.length };
+  return mistakeAt(source, sentenceOf(error instanceof ParseError, code, summary || message, source), place);
+}
+
+function sentenceOf(isSyntax: boolean, code: string, summary: string, source: string): string {
+  if (isSyntax) return syntaxSentence(code, summary, source);
+  const operator = /^no such overload: (.+?) (==|!=|<=|>=|[-+*/%<>]|in) (.+)$/.exec(summary);
+  if (operator !== null) {
+    const [, one = '', sign, other = ''] = operator;
+    return `"${sign}" cannot be applied to ${typeWords(one)} and ${typeWords(other)}`;
+  }
+  const unary = /^no such overload: ([-!])(.+)$/.exec(summary);
+  if (unary !== null) return `"${unary[1]}" cannot be applied to ${typeWords(unary[2] ?? '')}`;
+  const call = /^found no matching overload for '(?:.*\.)?(\w+)\((.*)\)'$/.exec(summary);
+  if (call !== null) return `These values do not fit ${formOf(call[1] ?? '') ?? call[1]}`;
+  const key = /^No such key: (.*)$/.exec(summary)?.[1];
+  if (key !== undefined) {
+    const meant = nearest(key, Object.keys(EVENT_FIELDS));
+    const advice =
+      meant === undefined
+        ? `its fields are ${Object.keys(EVENT_FIELDS).join(', ')}`
+        : `did you mean "${meant}"?`;
+    return `An event has no field "${key}"; ${advice}`;
+  }
+  return summary;
+}
+
+function syntaxSentence(code: string, summary: string, source: string): string {
+  if (/\bEOF\b/.test(summary)) return 'The expression is incomplete';
+  if (/^Exceeded/i.test(summary) || /limit/i.test(code)) return `The expression is too large: ${summary}`;
+  if (code === 'unexpected_character' && /(^|[^=!<>])=($|[^=])/.test(source) && summary.endsWith('=')) {
+    return 'A single = has no meaning; compare with ==';
+  }
+  return summary;
+}
+
+/** A type of the library in words. */
+function typeWords(type: string): string {
+  if (type.startsWith('list')) return 'a list';
+  if (type.startsWith('map')) return 'an object';
+  const words: Readonly<Record<string, string>> = {
+    int: 'a number',
+    double: 'a number',
+    string: 'a text',
+    bool: 'true or false',
+    null: 'null',
+    dyn: 'a value',
+    Event: 'an event',
+    'google.protobuf.Timestamp': 'a timestamp',
+    'google.protobuf.Duration': 'a duration',
+  };
+  return words[type] ?? type;
+}

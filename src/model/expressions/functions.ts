@@ -1,0 +1,442 @@
+/** The functions of expressions: one table from which they are checked, evaluated and documented. */
+
+import { Pattern } from './pattern.ts';
+import {
+  Duration,
+  described,
+  EvaluationMistake,
+  isObject,
+  numberOf,
+  type Steps,
+  textOf,
+  timestampAt,
+} from './values.ts';
+
+export interface ExpressionFunction {
+  /** How it is called: `text.contains(part)`. A method is called on its first argument. */
+  form: string;
+  /** What it returns, in one sentence. */
+  what: string;
+  /** Types for the check before anything is evaluated, in the syntax of the library; undefined if it knows them. */
+  signatures?: readonly string[];
+  /** Arguments without the receiver of a method, at least and at most. */
+  takes: readonly [number, number];
+  /** Never gets a null: a call with a null returns null, unless `ofNull` is given. */
+  run(args: readonly unknown[], steps: Steps): unknown;
+  /** Result of a call with a null. Default: null. */
+  ofNull?: boolean;
+  /** Checks arguments that are written as literals when the expression is saved; undefined for the others. */
+  check?(literals: readonly unknown[]): void;
+}
+
+const TIMESTAMP = 'google.protobuf.Timestamp';
+
+/** Functions, called as `name(…)`. */
+export const FUNCTIONS: Readonly<Record<string, ExpressionFunction>> = {
+  crosses: edge(
+    'crosses',
+    'a value passes a limit in either direction: `a < limit <= b` or `a >= limit > b`',
+    (a, b, x) => (a < x ? x <= b : x > b),
+  ),
+  fallsBelow: edge(
+    'fallsBelow',
+    'a value falls below a limit: `a >= limit` and `b < limit`',
+    (a, b, x) => a >= x && b < x,
+  ),
+  risesAbove: edge(
+    'risesAbove',
+    'a value rises above a limit: `a <= limit` and `b > limit`',
+    (a, b, x) => a <= x && b > x,
+  ),
+  fallsBy: move(
+    'fallsBy',
+    'a value falls by at least an amount, such as `5`, or a part of `a`, such as `"5%"`',
+    -1,
+  ),
+  risesBy: move(
+    'risesBy',
+    'a value rises by at least an amount, such as `5`, or a part of `a`, such as `"5%"`',
+    1,
+  ),
+  has: {
+    form: 'has(record.field)',
+    what: 'true if the field exists, even if it is null',
+    takes: [1, 1],
+    run: () => null,
+  },
+  size: { form: 'size(value)', what: SIZE(), takes: [1, 1], run: ([value]) => sizeOf(value) },
+  string: {
+    form: 'string(value)',
+    what: 'the value as text',
+    signatures: ['string(list): string', 'string(map): string', 'string(null): string'],
+    takes: [1, 1],
+    run: ([value]) => textOf(value),
+  },
+  double: {
+    form: 'double(value)',
+    what: 'a text as a number: `double("49.90")`',
+    takes: [1, 1],
+    run: toNumber,
+  },
+  int: {
+    form: 'int(value)',
+    what: 'a text or number as a whole number, rounded toward 0',
+    takes: [1, 1],
+    run: (args) => Math.trunc(toNumber(args)),
+  },
+  bool: {
+    form: 'bool(text)',
+    what: '`"true"` and `"false"` as true and false',
+    takes: [1, 1],
+    run: toBoolean,
+  },
+  dyn: {
+    form: 'dyn(value)',
+    what: 'the value itself, whose type is not checked in advance',
+    takes: [1, 1],
+    run: ([value]) => value,
+  },
+  timestamp: {
+    form: 'timestamp(text)',
+    what: 'the time that a text in ISO 8601, or a number of seconds since 1970, means',
+    signatures: [`timestamp(double): ${TIMESTAMP}`],
+    takes: [1, 1],
+    run: toTimestamp,
+    check: ([text]) => text !== undefined && toTimestamp([text]),
+  },
+  duration: {
+    form: 'duration(text)',
+    what: 'a duration such as `"90s"`, `"36h"` or `"1h30m"`',
+    takes: [1, 1],
+    run: toDuration,
+    check: ([text]) => text !== undefined && toDuration([text]),
+  },
+};
+
+/** Functions that are called on a value, as `value.name(…)`. The first argument is the value. */
+export const METHODS: Readonly<Record<string, ExpressionFunction>> = {
+  contains: {
+    form: 'text.contains(part)',
+    what: 'true if the text contains the part',
+    takes: [1, 1],
+    run: (args) => textAt(args, 0).includes(textAt(args, 1)),
+  },
+  startsWith: {
+    form: 'text.startsWith(part)',
+    what: 'true if the text starts with the part',
+    takes: [1, 1],
+    run: (args) => textAt(args, 0).startsWith(textAt(args, 1)),
+  },
+  endsWith: {
+    form: 'text.endsWith(part)',
+    what: 'true if the text ends with the part',
+    takes: [1, 1],
+    run: (args) => textAt(args, 0).endsWith(textAt(args, 1)),
+  },
+  matches: {
+    form: 'text.matches(pattern)',
+    what: 'true if a part of the text matches the regular expression',
+    takes: [1, 1],
+    run: (args, steps) => Pattern.of(textAt(args, 1)).matches(textAt(args, 0), steps),
+    check: ([, pattern]) => pattern !== undefined && Pattern.of(textAt([pattern], 0)),
+  },
+  lowerAscii: {
+    form: 'text.lowerAscii()',
+    what: 'the text in lowercase',
+    takes: [0, 0],
+    run: (args) => textAt(args, 0).toLowerCase(),
+  },
+  upperAscii: {
+    form: 'text.upperAscii()',
+    what: 'the text in uppercase',
+    takes: [0, 0],
+    run: (args) => textAt(args, 0).toUpperCase(),
+  },
+  trim: {
+    form: 'text.trim()',
+    what: 'the text without spaces at both ends',
+    takes: [0, 0],
+    run: (args) => textAt(args, 0).trim(),
+  },
+  indexOf: {
+    form: 'text.indexOf(part)',
+    what: 'the position of the part, starting at 0; -1 if the text does not contain it',
+    takes: [1, 2],
+    run: (args) => textAt(args, 0).indexOf(textAt(args, 1), args.length > 2 ? numberAt(args, 2) : 0),
+  },
+  lastIndexOf: {
+    form: 'text.lastIndexOf(part)',
+    what: 'the last position of the part; -1 if the text does not contain it',
+    takes: [1, 1],
+    run: (args) => textAt(args, 0).lastIndexOf(textAt(args, 1)),
+  },
+  substring: {
+    form: 'text.substring(from, to)',
+    what: 'the characters from a position up to another one, or up to the end',
+    takes: [1, 2],
+    run: (args) => textAt(args, 0).slice(...positions(args)),
+  },
+  split: {
+    form: 'text.split(separator)',
+    what: 'the list of the parts between separators',
+    takes: [1, 1],
+    run: (args, steps) => {
+      const parts = textAt(args, 0).split(textAt(args, 1));
+      steps.take(parts.length);
+      return parts;
+    },
+  },
+  join: {
+    form: 'list.join(separator)',
+    what: 'the items of a list as one text',
+    takes: [0, 1],
+    run: joined,
+  },
+  size: { form: 'value.size()', what: SIZE(), takes: [0, 0], run: ([value]) => sizeOf(value) },
+  getFullYear: clock('getFullYear', 'the year', (time) => time.getUTCFullYear()),
+  getMonth: clock('getMonth', 'the month, from 0 (January) to 11', (time) => time.getUTCMonth()),
+  getDate: clock('getDate', 'the day of the month, from 1', (time) => time.getUTCDate()),
+  getDayOfMonth: clock('getDayOfMonth', 'the day of the month, from 0', (time) => time.getUTCDate() - 1),
+  getDayOfWeek: clock('getDayOfWeek', 'the day of the week, from 0 (Sunday) to 6', (time) =>
+    time.getUTCDay(),
+  ),
+  getDayOfYear: clock('getDayOfYear', 'the day of the year, from 0', dayOfYear),
+  getHours: clock(
+    'getHours',
+    'the hour of a time, or the hours of a duration',
+    (time) => time.getUTCHours(),
+    3_600_000,
+  ),
+  getMinutes: clock(
+    'getMinutes',
+    'the minute of a time, or the minutes of a duration',
+    (time) => time.getUTCMinutes(),
+    60_000,
+  ),
+  getSeconds: clock(
+    'getSeconds',
+    'the second of a time, or the seconds of a duration',
+    (time) => time.getUTCSeconds(),
+    1_000,
+  ),
+};
+
+/** Methods whose first argument is a name for each item and whose last is an expression about this item. */
+export const MACROS: Readonly<Record<string, Pick<ExpressionFunction, 'form' | 'what' | 'takes'>>> = {
+  exists: {
+    form: 'list.exists(x, condition)',
+    what: 'true if the condition is true of an item',
+    takes: [2, 2],
+  },
+  all: { form: 'list.all(x, condition)', what: 'true if the condition is true of every item', takes: [2, 2] },
+  exists_one: {
+    form: 'list.exists_one(x, condition)',
+    what: 'true if the condition is true of exactly one item',
+    takes: [2, 2],
+  },
+  filter: {
+    form: 'list.filter(x, condition)',
+    what: 'the items that fulfill the condition',
+    takes: [2, 2],
+  },
+  map: {
+    form: 'list.map(x, value)',
+    what: 'the value for each item; `list.map(x, condition, value)` leaves out items',
+    takes: [2, 3],
+  },
+};
+
+function SIZE(): string {
+  return 'the number of characters of a text, items of a list, or fields of an object';
+}
+
+/** A comparison of a number before and after with a limit. */
+function edge(
+  name: string,
+  what: string,
+  isCrossed: (a: number, b: number, limit: number) => boolean,
+): ExpressionFunction {
+  return {
+    form: `${name}(a, b, limit)`,
+    what: `true if ${what}`,
+    takes: [3, 3],
+    ofNull: false,
+    run: (args) => isCrossed(numberAt(args, 0), numberAt(args, 1), numberAt(args, 2)),
+    check: ([, , limit]) => limit !== undefined && numberAt([limit], 0),
+  };
+}
+
+/**
+ * Doubles are not exact: 0.3 - 0.1 is less than 0.2. A change counts if it is smaller than the amount by at most this
+ * part of the greater value.
+ */
+const ROUNDING = 1e-9;
+
+function move(name: string, what: string, sign: 1 | -1): ExpressionFunction {
+  return {
+    form: `${name}(a, b, amount)`,
+    what: `true if ${what}`,
+    takes: [3, 3],
+    ofNull: false,
+    run: (args) => {
+      const a = numberAt(args, 0);
+      const b = numberAt(args, 1);
+      const amount = amountOf(args[2], a);
+      if (amount === 0) return false;
+      return sign * (b - a) >= amount - ROUNDING * Math.max(Math.abs(a), Math.abs(b));
+    },
+    check: ([, , amount]) => amount !== undefined && amountOf(amount, 1),
+  };
+}
+
+/** An amount such as `5` or `"5%"` of a value. 0 if it is a part of 0. */
+function amountOf(amount: unknown, of: number): number {
+  const percent = typeof amount === 'string' ? /^(\d{1,9}(?:\.\d{1,9})?) ?%$/.exec(amount)?.[1] : undefined;
+  const number = percent === undefined ? numberOf(amount) : Number(percent);
+  if (number === undefined || !(number > 0)) {
+    throw new EvaluationMistake(
+      `An amount is a number greater than 0 or a text such as "5%", not ${described(amount)}`,
+    );
+  }
+  return percent === undefined ? number : (Math.abs(of) * number) / 100;
+}
+
+function clock(
+  name: string,
+  what: string,
+  read: (time: Date) => number,
+  unitMs?: number,
+): ExpressionFunction {
+  return {
+    form: `time.${name}(zone)`,
+    what,
+    takes: [0, 1],
+    run: ([value, zone]) => {
+      if (value instanceof Duration && unitMs !== undefined) return Math.trunc(value.ms / unitMs);
+      if (!(value instanceof Date))
+        throw new EvaluationMistake(`Expects a timestamp, not ${described(value)}`);
+      return read(zone === undefined ? value : wallClock(value, textAt([zone], 0)));
+    },
+    check: ([, zone]) => zone !== undefined && wallClock(new Date(0), textAt([zone], 0)),
+  };
+}
+
+function dayOfYear(time: Date): number {
+  return Math.floor((time.getTime() - Date.UTC(time.getUTCFullYear(), 0, 1)) / 86_400_000);
+}
+
+/** Formatters of time zones. There are a few hundred zones. */
+const zones = new Map<string, Intl.DateTimeFormat>();
+
+/** The time whose fields in UTC are those that clocks of a time zone show. */
+function wallClock(time: Date, zone: string): Date {
+  const format = zones.get(zone) ?? formatOf(zone);
+  const part: Record<string, number> = {};
+  for (const { type, value } of format.formatToParts(time)) part[type] = Number(value);
+  const { year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0 } = part;
+  return new Date(Date.UTC(year, month - 1, day, hour, minute, second));
+}
+
+function formatOf(zone: string): Intl.DateTimeFormat {
+  try {
+    const format = new Intl.DateTimeFormat('en-US', {
+      timeZone: zone,
+      hourCycle: 'h23',
+      year: 'numeric',
+      month: 'numeric',
+      day: 'numeric',
+      hour: 'numeric',
+      minute: 'numeric',
+      second: 'numeric',
+    });
+    if (zones.size < 1_000) zones.set(zone, format);
+    return format;
+  } catch {
+    throw new EvaluationMistake(`No such time zone: ${described(zone)}. Use a name such as "Europe/Berlin"`);
+  }
+}
+
+function sizeOf(value: unknown): number {
+  if (typeof value === 'string') return value.length;
+  if (Array.isArray(value)) return value.length;
+  if (isObject(value)) return Object.keys(value).length;
+  throw new EvaluationMistake(`Expects a text, a list or an object, not ${described(value)}`);
+}
+
+function toNumber([value]: readonly unknown[]): number {
+  const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : numberOf(value);
+  if (number !== undefined && Number.isFinite(number)) return number;
+  throw new EvaluationMistake(`Cannot convert ${described(value)} to a number`);
+}
+
+function toBoolean([value]: readonly unknown[]): boolean {
+  if (value === true || value === 'true') return true;
+  if (value === false || value === 'false') return false;
+  throw new EvaluationMistake(`Cannot convert ${described(value)} to true or false`);
+}
+
+const ISO_TIME = /^\d{4}-\d\d-\d\d(?:[Tt ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:[Zz]|[+-]\d\d:\d\d)?)?$/;
+
+function toTimestamp([value]: readonly unknown[]): Date {
+  if (value instanceof Date) return value;
+  const seconds = numberOf(value);
+  if (seconds !== undefined) return timestampAt(seconds * 1000);
+  const ms = typeof value === 'string' && ISO_TIME.test(value) ? Date.parse(inUtc(value)) : Number.NaN;
+  if (Number.isNaN(ms)) throw new EvaluationMistake(`Cannot convert ${described(value)} to a timestamp`);
+  return timestampAt(ms);
+}
+
+/** A time without a zone means UTC, and never depends on the clock of the machine. */
+function inUtc(text: string): string {
+  return text.length > 10 && !/(?:[Zz]|[+-]\d\d:\d\d)$/.test(text) ? `${text}Z` : text;
+}
+
+const DURATION_UNIT_MS: Readonly<Record<string, number>> = {
+  d: 86_400_000,
+  h: 3_600_000,
+  m: 60_000,
+  s: 1_000,
+  ms: 1,
+};
+
+function toDuration([value]: readonly unknown[]): Duration {
+  if (value instanceof Duration) return value;
+  const text = typeof value === 'string' && value.length <= 40 ? value : '';
+  if (!/^-?(?:\d+(?:\.\d+)?(?:ms|d|h|m|s))+$/.test(text)) {
+    throw new EvaluationMistake(`Cannot convert ${described(value)} to a duration such as "90s" or "36h"`);
+  }
+  let ms = 0;
+  for (const [, amount, unit = ''] of text.matchAll(/(\d+(?:\.\d+)?)(ms|d|h|m|s)/g)) {
+    ms += Number(amount) * (DURATION_UNIT_MS[unit] ?? 0);
+  }
+  return new Duration(text.startsWith('-') ? -ms : ms);
+}
+
+function positions(args: readonly unknown[]): [number, number?] {
+  const size = textAt(args, 0).length;
+  const from = Math.min(Math.max(numberAt(args, 1), 0), size);
+  return args.length > 2 ? [from, Math.min(Math.max(numberAt(args, 2), from), size)] : [from];
+}
+
+function joined(args: readonly unknown[], steps: Steps): string {
+  const [list] = args;
+  if (!Array.isArray(list)) throw new EvaluationMistake(`Expects a list, not ${described(list)}`);
+  const texts = list.map((item) => {
+    const text = textOf(item);
+    steps.read(text);
+    return text;
+  });
+  return texts.join(args.length > 1 ? textAt(args, 1) : '');
+}
+
+function textAt(args: readonly unknown[], at: number): string {
+  const value = args[at];
+  if (typeof value === 'string') return value;
+  throw new EvaluationMistake(`Expects a text, not ${described(value)}`);
+}
+
+function numberAt(args: readonly unknown[], at: number): number {
+  const number = numberOf(args[at]);
+  if (number !== undefined) return number;
+  throw new EvaluationMistake(`Expects a number, not ${described(args[at])}`);
+}

@@ -1,0 +1,223 @@
+/**
+ * The values of expressions and what operators do with them: JSON values, timestamps (`Date`) and durations.
+ *
+ * All numbers are doubles, as in JSON. A number whose digits a double would lose (`JSON.rawJSON`) keeps its text, and
+ * counts as the nearest double.
+ */
+
+/**
+ * An expression cannot be evaluated for certain values, such as `"a" < 1` or more than `MAX_STEPS` steps. The message
+ * is one sentence without a full stop.
+ */
+export class EvaluationMistake extends Error {
+  override readonly name: string = 'EvaluationMistake';
+  /** Whether the message already quotes the part of the expression. */
+  isPlaced = false;
+}
+
+/** An expression has used all its steps, so that no part of it may continue. */
+export class StepsMistake extends EvaluationMistake {
+  override readonly name = 'StepsMistake';
+}
+
+/** Maximum number of steps of one evaluation, which takes a few milliseconds. Each item of a list is one. */
+const MAX_STEPS = 100_000;
+
+/** Counts what an evaluation does, because lists in lists and long texts multiply. */
+export class Steps {
+  #left = MAX_STEPS;
+
+  /** @throws StepsMistake */
+  take(count: number): void {
+    this.#left -= count;
+    if (this.#left < 0) {
+      throw new StepsMistake(`The evaluation takes more than ${MAX_STEPS.toLocaleString('en')} steps`);
+    }
+  }
+
+  /** Counts reading a text or a list. */
+  read(value: unknown): void {
+    if (typeof value === 'string') this.take(1 + (value.length >> 4));
+    else this.take(Array.isArray(value) ? 1 + (value.length >> 3) : 1);
+  }
+}
+
+/** The difference of two timestamps. */
+export class Duration {
+  readonly ms: number;
+
+  constructor(ms: number) {
+    this.ms = ms;
+  }
+
+  /** As other implementations of the language write durations: `5400s`. */
+  toJSON(): string {
+    return `${this.ms / 1000}s`;
+  }
+}
+
+/** The number, or undefined if the value is not one. */
+export function numberOf(value: unknown): number | undefined {
+  if (typeof value === 'number') return value;
+  return typeof value === 'object' && JSON.isRawJSON(value) ? Number(value.rawJSON) : undefined;
+}
+
+/** Whether the value is an object with named fields: no list, number, timestamp or duration. */
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    !Array.isArray(value) &&
+    !(value instanceof Date) &&
+    !(value instanceof Duration) &&
+    !JSON.isRawJSON(value)
+  );
+}
+
+/** The field of an object. Null if the value has no such field, or is not an object. */
+export function fieldOf(value: unknown, key: string): unknown {
+  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key) || !isObject(value))
+    return null;
+  return value[key] ?? null;
+}
+
+/** The item of a list or the field of an object. Null if it does not exist. */
+export function itemOf(value: unknown, key: unknown): unknown {
+  if (typeof key === 'string') return fieldOf(value, key);
+  const index = numberOf(key);
+  return Array.isArray(value) && index !== undefined ? (value[index] ?? null) : null;
+}
+
+/** Compares two values of any types. Values of different types are not equal. */
+export function areEqual(one: unknown, other: unknown, steps: Steps): boolean {
+  if (one === other) return true;
+  if (typeof one !== 'object' && typeof other !== 'object') return false;
+  if (one === null || other === null) return false;
+  const number = numberOf(one);
+  if (number !== undefined) return number === numberOf(other);
+  if (typeof one !== 'object' || typeof other !== 'object') return false;
+  if (one instanceof Date) return other instanceof Date && one.getTime() === other.getTime();
+  if (one instanceof Duration) return other instanceof Duration && one.ms === other.ms;
+  if (Array.isArray(one)) {
+    steps.take(one.length);
+    if (!Array.isArray(other) || one.length !== other.length) return false;
+    return one.every((item, at) => areEqual(item, other[at], steps));
+  }
+  if (!isObject(one) || !isObject(other)) return false;
+  const keys = Object.keys(one);
+  steps.take(keys.length);
+  if (keys.length !== Object.keys(other).length) return false;
+  return keys.every((key) => Object.hasOwn(other, key) && areEqual(one[key], other[key], steps));
+}
+
+/**
+ * Below zero if the first value is less, above zero if it is greater; NaN if one is null, so that every comparison is
+ * false.
+ *
+ * @throws EvaluationMistake if the values have no common order
+ */
+export function orderOf(one: unknown, other: unknown): number {
+  if (one === null || other === null) return Number.NaN;
+  if (typeof one === 'string' && typeof other === 'string') return one < other ? -1 : one > other ? 1 : 0;
+  const left = quantityOf(one);
+  const right = quantityOf(other);
+  if (left === undefined || right === undefined || left.kind !== right.kind) {
+    throw new EvaluationMistake(`Cannot compare ${described(one)} with ${described(other)}`);
+  }
+  return left.amount - right.amount || (left.amount === right.amount ? 0 : Number.NaN);
+}
+
+function quantityOf(value: unknown): { kind: string; amount: number } | undefined {
+  const number = numberOf(value);
+  if (number !== undefined) return { kind: 'number', amount: number };
+  if (value instanceof Date) return { kind: 'timestamp', amount: value.getTime() };
+  if (value instanceof Duration) return { kind: 'duration', amount: value.ms };
+  return undefined;
+}
+
+export type Arithmetic = '+' | '-' | '*' | '/' | '%';
+
+/**
+ * Calculates. The result is null if one of the values is null, and if the divisor is 0.
+ *
+ * @throws EvaluationMistake if the operator is not defined for these types
+ */
+export function calculated(one: unknown, operator: Arithmetic, other: unknown, steps: Steps): unknown {
+  if (one === null || other === null) return null;
+  const left = numberOf(one);
+  const right = numberOf(other);
+  if (left !== undefined && right !== undefined) return calculatedNumber(left, operator, right);
+  if (operator === '+' || operator === '-') {
+    const sum = operator === '+' ? added(one, other, steps) : subtracted(one, other);
+    if (sum !== undefined) return sum;
+  }
+  throw new EvaluationMistake(`"${operator}" cannot be applied to ${described(one)} and ${described(other)}`);
+}
+
+function calculatedNumber(left: number, operator: Arithmetic, right: number): number | null {
+  switch (operator) {
+    case '+':
+      return left + right;
+    case '-':
+      return left - right;
+    case '*':
+      return left * right;
+    case '/':
+      return right === 0 ? null : left / right;
+    case '%':
+      return right === 0 ? null : left % right;
+  }
+}
+
+function added(one: unknown, other: unknown, steps: Steps): unknown {
+  if (typeof one === 'string' && typeof other === 'string') {
+    steps.read(one);
+    steps.read(other);
+    return one + other;
+  }
+  if (Array.isArray(one) && Array.isArray(other)) {
+    steps.take(one.length + other.length);
+    return [...one, ...other];
+  }
+  if (one instanceof Date && other instanceof Duration) return timestampAt(one.getTime() + other.ms);
+  if (one instanceof Duration && other instanceof Date) return timestampAt(one.ms + other.getTime());
+  if (one instanceof Duration && other instanceof Duration) return new Duration(one.ms + other.ms);
+  return undefined;
+}
+
+function subtracted(one: unknown, other: unknown): unknown {
+  if (one instanceof Date && other instanceof Date) return new Duration(one.getTime() - other.getTime());
+  if (one instanceof Date && other instanceof Duration) return timestampAt(one.getTime() - other.ms);
+  if (one instanceof Duration && other instanceof Duration) return new Duration(one.ms - other.ms);
+  return undefined;
+}
+
+/** @throws EvaluationMistake if the time is outside the years 1 to 9999 */
+export function timestampAt(ms: number): Date {
+  if (ms >= -62_135_596_800_000 && ms <= 253_402_300_799_999) return new Date(ms);
+  throw new EvaluationMistake('A timestamp must be in the years 1 to 9999');
+}
+
+/** Text of a value inside a longer text: strings as they are, null as nothing, all others as JSON. */
+export function textOf(value: unknown): string {
+  if (value === null || value === undefined) return '';
+  if (typeof value === 'string') return value;
+  if (value instanceof Date) return value.toISOString();
+  return value instanceof Duration ? value.toJSON() : JSON.stringify(value);
+}
+
+/** A value in an error: `a string ("abc")`, `a number (5)`, `a list`, `null`. */
+export function described(value: unknown): string {
+  if (value === null) return 'null';
+  if (typeof value === 'string') return `a string (${JSON.stringify(shortened(value))})`;
+  if (typeof value === 'boolean') return `${value}`;
+  if (numberOf(value) !== undefined) return `a number (${shortened(textOf(value))})`;
+  if (Array.isArray(value)) return 'a list';
+  if (value instanceof Date) return `a timestamp (${textOf(value)})`;
+  return value instanceof Duration ? `a duration (${textOf(value)})` : 'an object';
+}
+
+/** The first characters of a text that an error quotes. */
+export function shortened(text: string): string {
+  return text.length > 40 ? `${text.slice(0, 40).toWellFormed()}…` : text;
+}

@@ -1,0 +1,130 @@
+/** Rules as requests write them, and the sentences about their mistakes. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  DEFAULT_RULE,
+  durationText,
+  effectiveFirstVersion,
+  hasRule,
+  type Rule,
+  RuleMistake,
+  ruleFrom,
+} from './rule.ts';
+
+const PRICE = 'record.price < 50';
+
+function mistakeOf(fields: Record<string, unknown>, before?: Rule): RuleMistake {
+  try {
+    ruleFrom(fields, before);
+  } catch (error) {
+    if (error instanceof RuleMistake) return error;
+    throw error;
+  }
+  return assert.fail('the rule was accepted');
+}
+
+test('a request without fields of a rule makes no rule', () => {
+  assert.deepEqual(ruleFrom({ webhookUrl: 'https://example.com', filter: undefined }), DEFAULT_RULE);
+  assert.equal(hasRule(DEFAULT_RULE), false);
+  assert.equal(hasRule(ruleFrom({ filter: PRICE })), true);
+  assert.equal(hasRule(ruleFrom({ format: 'cloudevents' })), true);
+});
+
+test('fields that are not given keep their value, and null resets them', () => {
+  const before = ruleFrom({ filter: PRICE, cooldown: '6h', firstVersion: 'send', format: 'cloudevents' });
+  assert.deepEqual(before, {
+    filter: PRICE,
+    format: 'cloudevents',
+    template: null,
+    firstVersion: 'send',
+    cooldownMs: 21_600_000,
+  });
+  assert.deepEqual(ruleFrom({ format: null }, before), { ...before, format: 'standard' });
+  assert.deepEqual(ruleFrom({ cooldown: null, firstVersion: null }, before), {
+    ...before,
+    cooldownMs: null,
+    firstVersion: null,
+  });
+  assert.deepEqual(
+    ruleFrom({ filter: null, cooldown: null, firstVersion: null, format: null }, before),
+    DEFAULT_RULE,
+  );
+});
+
+test('the first version is skipped if the filter reads records, unless the rule says otherwise', () => {
+  assert.equal(effectiveFirstVersion(DEFAULT_RULE), 'send');
+  assert.equal(effectiveFirstVersion(ruleFrom({ filter: 'event.type == "workflow_failed"' })), 'send');
+  assert.equal(effectiveFirstVersion(ruleFrom({ filter: PRICE })), 'skip');
+  assert.equal(effectiveFirstVersion(ruleFrom({ filter: PRICE, firstVersion: 'send' })), 'send');
+});
+
+test('a cooldown lasts from a second to seven days', () => {
+  for (const [text, ms] of Object.entries({
+    '1s': 1_000,
+    '90s': 90_000,
+    '30m': 1_800_000,
+    '6h': 21_600_000,
+    '7d': 604_800_000,
+  })) {
+    assert.equal(ruleFrom({ filter: PRICE, cooldown: text }).cooldownMs, ms);
+    assert.equal(durationText(ms), text);
+  }
+  for (const cooldown of ['0s', '999ms', '8d', '6', '6 hours', 6, '']) {
+    assert.equal(
+      mistakeOf({ filter: PRICE, cooldown }).message,
+      '`cooldown`: must be a duration from "1s" to "7d", such as "90s", "30m" or "6h"',
+    );
+  }
+});
+
+test('cooldown and firstVersion need a filter that reads records', () => {
+  assert.match(
+    mistakeOf({ cooldown: '6h' }).message,
+    /^`cooldown`: .* set a filter such as `record\.price < 50`$/,
+  );
+  const ofEvents = { filter: 'event.type == "workflow_failed"' };
+  assert.match(mistakeOf({ ...ofEvents, cooldown: '6h' }).message, /this filter reads no record$/);
+  assert.match(mistakeOf({ firstVersion: 'skip' }).message, /^`firstVersion`: /);
+  assert.equal(mistakeOf({ filter: null }, ruleFrom({ filter: PRICE, cooldown: '6h' })).field, 'cooldown');
+});
+
+test('a template and the format template need each other', () => {
+  const template = { text: `\${record.title}` };
+  const rule = ruleFrom({ format: 'template', template });
+  assert.deepEqual(rule.template, template);
+  assert.equal(
+    mistakeOf({ template }).message,
+    '`template`: is only used with `"format": "template"`; set both',
+  );
+  assert.equal(
+    mistakeOf({ format: 'template' }).message,
+    '`template`: is required with `"format": "template"`',
+  );
+  assert.equal(mistakeOf({ template: null }, rule).field, 'template');
+  assert.deepEqual(ruleFrom({ format: 'standard' }, rule), DEFAULT_RULE);
+  assert.deepEqual(ruleFrom({ template: 'x' }, rule).template, 'x');
+});
+
+test('a mistake names the field, the place, and the nearest right name', () => {
+  const filter = mistakeOf({ filter: 'true && rekord.price < 50' });
+  assert.equal(
+    filter.message,
+    '`filter`: The name `rekord` is unknown (at character 9); did you mean "record"?',
+  );
+  assert.deepEqual([filter.code, filter.field, filter.from, filter.to], ['field_invalid', 'filter', 8, 14]);
+  assert.equal(
+    mistakeOf({ format: 'cloudevent' }).message,
+    '`format`: must be "standard" or "cloudevents" or "template"; did you mean "cloudevents"?',
+  );
+  assert.equal(mistakeOf({ firstVersion: 'never' }).message, '`firstVersion`: must be "send" or "skip"');
+  assert.equal(mistakeOf({ filter: 5 }).message, '`filter`: must be an expression in a string, or null');
+  assert.match(mistakeOf({ filter: 'x'.repeat(4_097) }).message, /^`filter`: .* at most 4,096 characters/);
+  assert.equal(
+    mistakeOf({ format: 'template', template: { a: [`\${rekord.x}`] } }).message,
+    `\`template\`: The name \`rekord\` is unknown (at character 1); did you mean "record"?, in \${rekord.x} of a[0]`,
+  );
+  assert.equal(
+    mistakeOf({ format: 'template', template: { a: `\${x` } }).message,
+    `\`template\`: A \${ has no closing } of a`,
+  );
+});

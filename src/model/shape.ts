@@ -1,0 +1,150 @@
+/** The body that a webhook with a rule receives. */
+import { EvaluationMistake } from './expression.ts';
+import { parseExactly } from './record.ts';
+import type { Rule } from './rule.ts';
+import type { Difference } from './same-json.ts';
+import { compileTemplate, type TemplateNames } from './template.ts';
+
+/** A difference that matched. `record` and `previous` are whole values, given for templates. */
+export interface SelectedDifference extends Difference {
+  record?: unknown;
+  previous?: unknown;
+}
+
+/** The differences of a version that match a filter. */
+export interface Selection {
+  matched: number;
+  examined: number;
+  /** Those that fit: at most 100, and 16,000 bytes of JSON. */
+  differences: readonly SelectedDifference[];
+  /** Whether more have matched. */
+  truncated: boolean;
+}
+
+export interface ShapedBody {
+  body: string;
+  /** A sentence if the template could not be evaluated. The body then has the format `standard`. */
+  mistake: string | null;
+}
+
+/** Value of the header `content-type`. */
+export function contentTypeOf(format: Rule['format']): string {
+  return format === 'cloudevents' ? 'application/cloudevents+json' : 'application/json';
+}
+
+/**
+ * Returns the text that is signed and sent.
+ *
+ * @param event its stored body, and the URL under which the service can be reached
+ * @param selection null if the filter reads no record, or the event has no differences
+ * @param messageId replaces the id of the event: for the message that is sent when cooldowns have ended
+ */
+export function shapedBody(
+  rule: Rule,
+  event: { body: string; publicUrl: string },
+  selection: Selection | null,
+  messageId?: string,
+): ShapedBody {
+  if (rule.format === 'standard' && selection === null && messageId === undefined) {
+    return { body: event.body, mistake: null };
+  }
+  const standard = standardBody(rule, event.body, selection, messageId);
+  if (rule.format === 'cloudevents') {
+    return { body: JSON.stringify(cloudEvent(standard, event.publicUrl)), mistake: null };
+  }
+  if (rule.format === 'template') {
+    try {
+      return { body: templateOf(rule.template).body(namesOf(standard, selection)), mistake: null };
+    } catch (error) {
+      if (!(error instanceof EvaluationMistake)) throw error;
+      return { body: JSON.stringify(standard), mistake: error.message };
+    }
+  }
+  return { body: JSON.stringify(standard), mistake: null };
+}
+
+type Json = Record<string, unknown>;
+
+/** The stored body with only the differences that match. */
+function standardBody(rule: Rule, body: string, selection: Selection | null, messageId?: string): Json {
+  const parsed = parseExactly(body) as Json;
+  const data: Json = {};
+  for (const [key, value] of Object.entries(parsed.data as Json)) {
+    data[key] = value;
+    if (key === 'records' && selection !== null) data.matched = selection.matched;
+  }
+  if (selection !== null) {
+    data.differences = selection.differences.map(({ type, id, fields }) => ({ type, id, fields }));
+    data.truncated = selection.truncated;
+    const { changesUrl } = data;
+    if (typeof changesUrl === 'string' && rule.filter !== null) {
+      data.changesUrl = `${changesUrl}&filter=${encodeURIComponent(rule.filter)}`;
+    }
+  }
+  if (messageId === undefined) return { ...parsed, data };
+  return { ...parsed, id: messageId, data: { ...data, cooldownEnded: true } };
+}
+
+/**
+ * The structured mode of CloudEvents 1.0.2. Names of extension attributes consist of lowercase letters and digits;
+ * `sequence` has leading zeros, because receivers compare it as text.
+ */
+function cloudEvent(standard: Json, publicUrl: string): Json {
+  const { id, type, timestamp, workflowId, jobId, teamId, sequence, data } = standard;
+  const path = typeof workflowId === 'string' ? `/v1/workflows/${encodeURIComponent(workflowId)}` : '/v1';
+  return {
+    specversion: '1.0',
+    id,
+    source: `${publicUrl}${path}`,
+    type: `flowhook.${type}`,
+    ...(jobId === undefined ? {} : { subject: jobId }),
+    time: timestamp,
+    datacontenttype: 'application/json',
+    teamid: teamId,
+    ...(workflowId === undefined ? {} : { workflowid: workflowId }),
+    ...(jobId === undefined ? {} : { jobid: jobId }),
+    sequence: String(sequence).padStart(16, '0'),
+    data,
+  };
+}
+
+/** The template that was used last: one webhook sends many events. */
+let last: { text: string; template: ReturnType<typeof compileTemplate> } | undefined;
+
+function templateOf(value: unknown): ReturnType<typeof compileTemplate> {
+  const text = JSON.stringify(value);
+  if (last?.text !== text) last = { text, template: compileTemplate(value) };
+  return last.template;
+}
+
+/** The names of a template: those of a filter for the first difference, and all differences. */
+function namesOf(standard: Json, selection: Selection | null): TemplateNames {
+  const data = standard.data as Json;
+  const sent = selection?.differences ?? ((data.differences ?? []) as SelectedDifference[]);
+  const differences = sent.map(({ type, id, fields, record, previous }) => ({
+    change: type,
+    id,
+    record: record ?? sideOf(type === 'removed' ? [] : fields, id, 'value'),
+    previous: previous ?? sideOf(type === 'added' ? [] : fields, id, 'previousValue'),
+    changed: fields.map(({ key }) => key),
+    fields,
+  }));
+  const [first] = differences;
+  const { id, type, workflowId = null, jobId = null, timestamp, sequence } = standard;
+  return {
+    event: { id, type, workflowId, jobId, timestamp, sequence } as TemplateNames['event'],
+    data,
+    change: first?.change ?? null,
+    id: first?.id ?? null,
+    record: first?.record ?? null,
+    previous: first?.previous ?? null,
+    changed: first?.changed ?? [],
+    differences,
+  };
+}
+
+/** The fields that a difference lists of a record before or after the change; null if the record did not exist. */
+function sideOf(fields: Difference['fields'], id: string, side: 'value' | 'previousValue'): Json | null {
+  const known = fields.filter((field) => Object.hasOwn(field, side)).map((field) => [field.key, field[side]]);
+  return known.length === 0 ? null : Object.fromEntries([['id', id], ...known]);
+}
