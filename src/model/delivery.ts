@@ -110,6 +110,8 @@ export interface DueDelivery {
   dueAt: number;
   createdAt: number;
   eventId: string;
+  /** The id that is sent: that of the event, or that of a message of its own. */
+  messageId: string;
   eventType: string;
   /** The event's position among the events of its team. */
   sequence: number;

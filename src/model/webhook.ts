@@ -1,6 +1,8 @@
 /** A webhook subscribes one URL to events of one workflow. This file also validates subscriptions. */
+import { hash } from 'node:crypto';
 import { canonicalEvents, eventNamesMistake } from './event.ts';
 import type { Breaker } from './lane.ts';
+import type { Rule } from './rule.ts';
 
 export const WEBHOOK_STATES = ['active', 'paused'] as const;
 type WebhookState = (typeof WEBHOOK_STATES)[number];
@@ -13,6 +15,14 @@ export interface Webhook {
   workflowId: string | null;
   url: string;
   events: string[];
+  /** A name for people; null: none. */
+  name: string | null;
+  /** What the webhook receives; null: every event that it is subscribed to. */
+  rule: Rule | null;
+  /** The number of the rule: each new rule of a webhook has a higher one. Null without a rule. */
+  ruleRevision: number | null;
+  /** The last error of the rule at run time. */
+  ruleMistake: FilterMistake | null;
   state: WebhookState;
   settings: WebhookSettings;
   pausedAt: number | null;
@@ -25,6 +35,16 @@ export interface Webhook {
   /** Time of the last successful delivery, updated at most once a minute. */
   lastSuccessAt: number | null;
   createdAt: number;
+}
+
+/** An error of a rule at run time: in which event and, if any, in which record. */
+export interface FilterMistake {
+  /** Epoch milliseconds. */
+  at: number;
+  eventId: string;
+  recordId: string | null;
+  /** A sentence. */
+  message: string;
 }
 
 /** Settings of a webhook. Its custom headers are stored separately, encrypted. */
@@ -100,11 +120,12 @@ export function reasonMistake(reason: unknown): string | undefined {
 }
 
 /**
- * Returns the same text for equal sets of event names, so that a repeated subscription is recognized regardless of
- * order and duplicates.
+ * Returns the same text for equal sets of event names and equal filters, so that a repeated subscription is recognized
+ * regardless of order and duplicates. A webhook with a rule but no filter differs from one without a rule.
  */
-export function eventSetKey(events: readonly string[]): string {
-  return JSON.stringify([...new Set(events)].sort());
+export function eventSetKey(events: readonly string[], rule: Pick<Rule, 'filter'> | null = null): string {
+  const names = JSON.stringify([...new Set(events)].sort());
+  return rule === null ? names : `${names} ${hash('sha256', rule.filter ?? '')}`;
 }
 
 /** The event types that a subscription matches, in the format of the database: `|a|b|`, or `|*|` for all. */

@@ -23,6 +23,8 @@ const SILENT: Readonly<Record<string, readonly string[]>> = {
     'deliveries.prune',
     'deliveries.cancelRemoved',
     'lanes.raise',
+    'decisions.step',
+    'decisions.raise',
     'inspectors.prune',
     'audit.prune',
     'usage.count',

@@ -26,6 +26,8 @@ const quotaWords = (quotas: OwnQuotas) =>
   Object.entries(quotas)
     .map(([name, most]) => `${name} ${most ?? 'off'}`)
     .join(', ') || 'the defaults of the instance';
+/** The name of a value that is given. */
+const given = ([name, value]: [string, unknown]) => (value === undefined ? [] : [name]);
 const until = (ms: number | null) => (ms === null ? 'without expiry' : `until ${new Date(ms).toISOString()}`);
 
 export const AUDITED = {
@@ -107,10 +109,10 @@ export const AUDITED = {
         target: at('webhook', id),
         summary: overlapMs === 0 ? 'new secret' : `new secret; both sign for ${overlapMs / 3_600_000} h`,
       },
-    change: ({ id, settings = {}, headers }, webhook) =>
+    change: ({ id, settings = {}, headers, name, rule }, webhook) =>
       webhook && {
         target: at('webhook', id),
-        summary: [...Object.keys(settings), ...(headers === undefined ? [] : ['headers'])].join(', '),
+        summary: [...Object.keys(settings), ...Object.entries({ headers, name, rule }).flatMap(given)].join(', '),
       },
     pause: ({ id }, webhook) => webhook && { target: at('webhook', id), summary: '' },
     resume: ({ id }, webhook) => webhook && { target: at('webhook', id), summary: '' },

@@ -77,7 +77,7 @@ export interface PendingEvent extends NewEvent {
 }
 
 /** What a team may have to do (see `operations/agenda.ts`). */
-export type AgendaItem = 'jobs' | 'lanes' | 'usage' | 'prune';
+export type AgendaItem = 'jobs' | 'lanes' | 'usage' | 'prune' | 'decisions';
 
 /** When each item of a team is due, in epoch milliseconds. Null or missing: no such work is waiting. */
 export type Agenda = Partial<Record<AgendaItem, number | null>>;
@@ -99,13 +99,15 @@ export interface Touched {
   deliveries: boolean;
   /** Webhooks with deliveries that became due; null if there are too many to list. */
   lanes: readonly LaneName[] | null;
+  /** Whether events wait to be judged by the rules of webhooks. */
+  decisions: boolean;
 }
 
 /** Maximum number of webhooks listed in `Touched.lanes`. */
 const MAX_LANES = 64;
 
 export function untouched(): Touched {
-  return { keys: false, jobs: false, teams: [], cancels: false, deliveries: false, lanes: [] };
+  return { keys: false, jobs: false, teams: [], cancels: false, deliveries: false, lanes: [], decisions: false };
 }
 
 /** Everything may have changed. Reported when another process has committed. */
@@ -116,6 +118,7 @@ export const ANYTHING: Touched = {
   cancels: true,
   deliveries: true,
   lanes: null,
+  decisions: true,
 };
 
 /** Calls the watchers after a commit, and logs any error that a watcher throws. */

@@ -47,6 +47,7 @@ function one(id: string, changes: Partial<DueDelivery> & { class?: DeliveryClass
     dueAt: 0,
     createdAt: 0,
     eventId: `evt_${id}`,
+    messageId: `evt_${id}`,
     eventType: 'workflow_finished',
     sequence: 1,
     body: '{}',

@@ -9,6 +9,7 @@ import { testAttempts } from './attempts.ts';
 import { testAudit } from './audit.ts';
 import { testCanceling } from './canceling.ts';
 import { testClaims } from './claims.ts';
+import { testDecisions } from './decisions.ts';
 import { testDeliveries } from './deliveries.ts';
 import { testErasure } from './erasure.ts';
 import { testEventHistory } from './event-history.ts';
@@ -66,6 +67,7 @@ export function testStore(open: () => Promise<Reusable>, options: { modelRuns: n
   testQuotas(shared);
   testSessions(shared);
   testAgenda(shared);
+  testDecisions(shared);
   testAudit(shared);
   testRemovingTeams(shared);
   testWorkflows(shared);

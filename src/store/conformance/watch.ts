@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { Problem } from '../../model/error.ts';
 import type { Store } from '../store.ts';
-import type { Touched } from '../transaction.ts';
+import { type Touched, untouched } from '../transaction.ts';
 import { oneDelivery, settle, subscribe } from './sending.ts';
 import { caseWith, claimOne, makeJob, makeWorkflow, type Open } from './setup.ts';
 
@@ -16,22 +16,15 @@ export function testWatch(open: Open): void {
     store.watch((touched) => seen.push(touched));
     const { id } = await makeJob(store, at);
     const jobs = { jobs: true, teams: [at.teamId] };
-    assert.deepEqual(seen, [{ keys: false, ...jobs, cancels: false, deliveries: false, lanes: [] }]);
+    assert.deepEqual(seen, [{ ...untouched(), ...jobs }]);
     const webhookId = await subscribe(store, at);
     assert.equal(seen.length, 1);
     await claimOne(store);
     const lanes = [{ teamId: at.teamId, webhookId }];
-    assert.deepEqual(seen.at(-1), {
-      keys: false,
-      jobs: false,
-      teams: [],
-      cancels: false,
-      deliveries: true,
-      lanes,
-    });
+    assert.deepEqual(seen.at(-1), { ...untouched(), deliveries: true, lanes });
     const before = seen.length;
     await store.jobs.cancel({ teamId: at.teamId, id, by: 'somebody' });
-    const cancels = { keys: false, jobs: false, teams: [], cancels: true, deliveries: false, lanes: [] };
+    const cancels = { ...untouched(), cancels: true };
     assert.deepEqual(seen.slice(before), [cancels]);
   });
 
@@ -97,7 +90,7 @@ export function testWatch(open: Open): void {
     await store.webhooks.unsubscribe({ teamId, ids: [webhookId] });
     const lanes = [{ teamId, webhookId }];
     assert.deepEqual(seen, [
-      { keys: false, jobs: false, teams: [], cancels: false, deliveries: true, lanes },
+      { ...untouched(), deliveries: true, lanes },
     ]);
   });
 

@@ -30,6 +30,10 @@ export function testWebhooks(open: Open): void {
       pausedReason: null,
       failingSince: null,
       breaker: null,
+      name: null,
+      rule: null,
+      ruleRevision: null,
+      ruleMistake: null,
       lastSuccessAt: null,
       createdAt: store.now(),
     });

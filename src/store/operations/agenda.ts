@@ -1,6 +1,6 @@
 /**
  * The agenda says when something of a team is next due: a job to start, a delivery to send, usage to count, old rows to
- * delete. A search for such work asks for the teams that are due, and then works on one team at a time. The cost
+ * delete, an event to be judged by the rule of a webhook. A search for such work asks for the teams that are due, and then works on one team at a time. The cost
  * depends on the teams that have work, not on the number of teams.
  *
  *     commit that makes work due ──lowers──▶ jobs_at, lanes_at, … of the team's row ◀──raises── worker that found no more
@@ -19,6 +19,7 @@ const COLUMNS: Record<AgendaItem, string> = {
   lanes: 'lanes_at',
   usage: 'usage_at',
   prune: 'prune_at',
+  decisions: 'decisions_at',
 };
 const ITEMS = Object.keys(COLUMNS) as AgendaItem[];
 
@@ -71,6 +72,12 @@ export function touchAllLanes(tx: Tx, teamId: string): void {
 function touchDeliveries(tx: Tx, teamId: string): void {
   makeDue(tx, teamId, 'lanes', tx.now);
   makeDue(tx, teamId, 'usage', tx.now + USAGE_GRACE_MS);
+}
+
+/** Makes decisions of a team due at `at`, and wakes those who make them. */
+export function touchDecisions(tx: Tx, teamId: string, at: number): void {
+  makeDue(tx, teamId, 'decisions', at);
+  tx.touched.decisions = true;
 }
 
 /** What an event of a team makes due, besides what its deliveries and its job do. */

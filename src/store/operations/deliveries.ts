@@ -24,6 +24,8 @@ export interface DeliverySummary {
   id: string;
   webhookId: string;
   eventId: string;
+  /** The id of a message of its own, about records whose cooldown has ended; null: the id of the event is sent. */
+  messageId: string | null;
   eventType: EventType;
   origin: DeliveryOrigin;
   state: DeliveryState;
@@ -51,20 +53,20 @@ export interface LastAttempt {
 type SummaryRow = Omit<DeliverySummary, 'last'> & LastAttempt;
 
 const COLUMNS = new Part(`
-  delivery.id, delivery.webhook_id as "webhookId", event.id as "eventId", event.type as "eventType",
-  delivery.origin, delivery.state, delivery.attempt, delivery.next_at as "nextAt",
+  delivery.id, delivery.webhook_id as "webhookId", event.id as "eventId",
+  delivery.message_id as "messageId", event.type as "eventType", delivery.origin, delivery.state, delivery.attempt, delivery.next_at as "nextAt",
   delivery.created_at as "createdAt", attempt.outcome, attempt.status, attempt.error, attempt.started_at as at`);
 const JOINS = `
   join event on event.team_id = delivery.team_id and event.sequence = delivery.event_sequence
   left join attempt on attempt.team_id = delivery.team_id and attempt.delivery_id = delivery.id
                    and attempt.number = delivery.attempt`;
-/** Returns a delivery with the body of its event, and its attempts, oldest first. */
+/** Returns a delivery with the body that it sends, and its attempts, oldest first. */
 export async function get(
   view: View,
   { teamId, id }: InTeam,
 ): Promise<(DeliverySummary & { body: string; attempts: Attempt[] }) | undefined> {
   const found = await view.db.get<SummaryRow & { body: string }>(
-    `select ${COLUMNS}, event.body from delivery ${JOINS}
+    `select ${COLUMNS}, coalesce(delivery.body, event.body) as body from delivery ${JOINS}
      where delivery.team_id = $1 and delivery.id = $2`,
     teamId,
     id,

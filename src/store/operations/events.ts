@@ -2,6 +2,7 @@
 
 import type { DeliveryOrigin } from '../../model/delivery.ts';
 import { type EventType, eventBody } from '../../model/event.ts';
+import type { Webhook } from '../../model/webhook.ts';
 import { newId } from '../../std/id.ts';
 import { idsBetween } from '../page.ts';
 import { type InTeam, UNFINISHED } from '../rows.ts';
@@ -14,7 +15,7 @@ import {
   type Tx,
   type View,
 } from '../transaction.ts';
-import { AGENDA, afterEvents, lowerAgenda, makeDue, writeDues } from './agenda.ts';
+import { AGENDA, afterEvents, lowerAgenda, makeDue, touchDecisions, writeDues } from './agenda.ts';
 
 export interface StoredEvent {
   teamId: string;
@@ -29,7 +30,7 @@ export interface StoredEvent {
 
 /**
  * Appends an event and, for every webhook that is subscribed to the event when the transaction ends, a delivery that is
- * due now. A delivery to a paused webhook waits until the webhook is resumed or unsubscribed.
+ * due now or, if the webhook has a rule, a pending decision (`decisions.ts`). A delivery to a paused webhook waits until the webhook is resumed or unsubscribed.
  */
 export function appendEvent(tx: Tx, event: NewEvent, options: { exceptWebhookId?: string } = {}): void {
   const { type, jobId } = event;
@@ -37,11 +38,13 @@ export function appendEvent(tx: Tx, event: NewEvent, options: { exceptWebhookId?
   tx.events.push({ ...event, ...options, id, at: tx.now });
 }
 
-/** Appends an event for one webhook only, even if the webhook is not subscribed to it. */
+/**
+ * Appends an event for one webhook only, even if the webhook is not subscribed to it, and whatever its filter says.
+ */
 export function appendTestEvent(
   tx: Tx,
   event: NewEvent,
-  webhookId: string,
+  { id: webhookId }: Pick<Webhook, 'id'>,
 ): { eventId: string; deliveryId: string } {
   const eventId = newId('evt', tx.now);
   const deliveryId = newId('dlv', tx.now);
@@ -80,18 +83,26 @@ async function writeTeam(tx: Tx, teamId: string, events: readonly PendingEvent[]
   if (team === undefined) throw new Error(`Cannot write an event: the team ${teamId} does not exist`);
   const last = Math.max(team.sequence, newest?.sequence ?? 0);
   const numbered = events.map((event, at) => ({ ...event, sequence: last + 1 + at }));
-  const deliveries = numbered.flatMap(({ type, workflowId, sequence, test, exceptWebhookId, at }) => {
+  const decisions: (readonly (string | number)[])[] = [];
+  const deliveries = numbered.flatMap((event) => {
+    const { type, workflowId, sequence, test, exceptWebhookId, at } = event;
     const delivery = (id: string, webhookId: string, origin: DeliveryOrigin) =>
       [teamId, id, webhookId, sequence, 'waiting', at, at, origin] as const;
     if (test !== undefined) return [delivery(test.deliveryId, test.webhookId, 'test')];
     const ofTeam = webhooks.get('') ?? [];
     const ofWorkflow = workflowId === null ? [] : (webhooks.get(workflowId) ?? []);
-    return [...ofTeam, ...ofWorkflow]
-      .filter((one) => one.id !== exceptWebhookId && fires(one, type))
-      .map(({ id }) => delivery(newId('dlv', at), id, 'event'));
+    const subscribers = [...ofTeam, ...ofWorkflow].filter(
+      (one) => one.id !== exceptWebhookId && fires(one, type),
+    );
+    return subscribers.flatMap(({ id, revision }) => {
+      if (revision === null) return [delivery(newId('dlv', at), id, 'event')];
+      decisions.push([teamId, sequence, id, revision, 'pending', at]);
+      return [];
+    });
   });
   for (const [, , webhookId] of deliveries) noteLane(tx.touched, teamId, webhookId);
   if (deliveries.length > 0) makeDue(tx, teamId, 'lanes', tx.now);
+  if (decisions.length > 0) touchDecisions(tx, teamId, tx.now);
   const noLongerWaiting = new Set(numbered.filter(isAfterQueued).map(({ jobId }) => jobId as string));
   const inserted = Promise.all([
     lowerAgenda(tx, teamId, team),
@@ -113,6 +124,7 @@ async function writeTeam(tx: Tx, teamId: string, events: readonly PendingEvent[]
       ]),
     ),
     insertAll(tx.db, 'delivery', DELIVERY_COLUMNS, deliveries),
+    insertAll(tx.db, 'decision', DECISION_COLUMNS, decisions),
     tx.db.pick({ sqlite: () => indexQueued(tx, teamId, [...noLongerWaiting]), postgres: async () => {} })(),
   ]);
   await tx.db.last(inserted);
@@ -170,10 +182,21 @@ export const DELIVERY_COLUMNS = {
   origin: 'text',
 } satisfies Record<string, ColumnType>;
 
+const DECISION_COLUMNS = {
+  team_id: 'text',
+  event_sequence: 'bigint',
+  webhook_id: 'text',
+  revision: 'integer',
+  state: 'text',
+  created_at: 'bigint',
+} satisfies Record<string, ColumnType>;
+
 interface Subscription {
   id: string;
   workflowId: string;
   firesFor: string;
+  /** The revision of its rule; null: it has none. */
+  revision: number | null;
 }
 
 /**
@@ -212,7 +235,7 @@ const WANTED = {
     ) webhook`,
 };
 const SUBSCRIBED = (wanted: string, types: number) => `
-  select id, coalesce(workflow_id, '') as "workflowId", fires_for as "firesFor" from (${wanted}) webhook
+  select id, coalesce(workflow_id, '') as "workflowId", fires_for as "firesFor", rule_revision as revision from (${wanted}) webhook
   where (strpos(fires_for, '|*|') > 0${Array.from({ length: types }, (_, at) => ` or strpos(fires_for, $${at + 3}) > 0`).join('')})`;
 
 const inBars = (type: EventType) => `|${type}|`;

@@ -357,7 +357,8 @@ export function toLane<Lane extends DueLane>(row: LaneRow<Lane>): Lane {
 export const DUE_COLUMNS = `
   due.team_id as "teamId", due.id, due.webhook_id as "webhookId", due.origin, due.class as place, due.attempt,
   due.next_at as "dueAt", due.created_at as "createdAt",
-  event.id as "eventId", event.type as "eventType", event.sequence, event.body, event.trace,
+  event.id as "eventId", coalesce(due.message_id, event.id) as "messageId", event.type as "eventType", event.sequence,
+  coalesce(due.body, event.body) as body, event.trace,
   (select rewrites from team where team.id = $1) as rewrites`;
 
 export type DueRow = Omit<DueDelivery, 'class'> & { place: number };

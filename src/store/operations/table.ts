@@ -6,6 +6,8 @@ import { batched, batches, leases, lookups, read, reads, write, writes } from '.
 import { dueTeams } from './agenda.ts';
 import * as attempts from './attempts.ts';
 import * as audit from './audit.ts';
+import { step } from './decision-steps.ts';
+import * as decisions from './decisions.ts';
 import * as deliveries from './deliveries.ts';
 import * as erasure from './erasure/erase.ts';
 import * as content from './erasure/find-content.ts';
@@ -105,6 +107,12 @@ export const OPERATIONS = {
     ...writes(webhooks, 'cancelRemoved'),
   },
   lanes: { ...lookups(lanes, 'afterSearch'), raise: write(lanes.raiseLanes, { prepares: true }) },
+  decisions: {
+    ...lookups(decisions, 'pending', 'quiet', 'ended'),
+    ...reads(decisions, 'list'),
+    step: write(step, { prepares: true }),
+    raise: write(decisions.raise, { prepares: true }),
+  },
   inspectors: {
     ...reads(inspectors, 'list', 'find', 'requests', 'signers'),
     ...writes(inspectors, 'create', 'change', 'remove', 'storeRequest', 'prune'),

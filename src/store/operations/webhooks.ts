@@ -1,6 +1,8 @@
 /** Webhooks: subscribing, reading, changing, pausing, testing, removing and pruning. */
 
+import { Problem } from '../../model/error.ts';
 import { pausedData, testData } from '../../model/event.ts';
+import { hasRule, type Rule } from '../../model/rule.ts';
 import {
   DEFAULT_WEBHOOK_SETTINGS,
   eventSetKey,
@@ -20,9 +22,9 @@ import { requireRoom } from './quotas.ts';
 
 /** Columns for `toWebhook`. */
 const WEBHOOK = new Part(`
-  team_id as "teamId", id, workflow_id as "workflowId", url, events, state, settings, paused_at as "pausedAt",
-  paused_reason as "pausedReason", failing_since as "failingSince", breaker, last_success_at as "lastSuccessAt",
-  created_at as "createdAt"`);
+  team_id as "teamId", id, workflow_id as "workflowId", url, events, name, rule, rule_revision as "ruleRevision",
+  rule_mistake as "ruleMistake", state, settings, paused_at as "pausedAt", paused_reason as "pausedReason",
+  failing_since as "failingSince", breaker, last_success_at as "lastSuccessAt", created_at as "createdAt"`);
 
 /**
  * Condition: the webhook is not deleted. No index has this expression, so that PostgreSQL finds a webhook by its primary
@@ -31,19 +33,27 @@ const WEBHOOK = new Part(`
 const EXISTS = new Part(`(state || '') <> 'deleted'`);
 
 /** The row of a webhook. The fields declared here are JSON texts instead of objects. */
-interface WebhookRow extends Omit<Webhook, 'events' | 'settings' | 'breaker'> {
+interface WebhookRow extends Omit<Webhook, 'events' | 'rule' | 'ruleMistake' | 'settings' | 'breaker'> {
   events: string;
+  rule: string | null;
+  ruleMistake: string | null;
   settings: string;
   breaker: string | null;
 }
 
-function toWebhook({ events, settings, breaker, ...row }: WebhookRow): Webhook {
+function toWebhook({ events, rule, ruleMistake, settings, breaker, ...row }: WebhookRow): Webhook {
   return {
     ...row,
     events: JSON.parse(events),
+    rule: parsed(rule),
+    ruleMistake: parsed(ruleMistake),
     settings: JSON.parse(settings),
-    breaker: breaker === null ? null : JSON.parse(breaker),
+    breaker: parsed(breaker),
   };
+}
+
+function parsed<Value>(text: string | null): Value | null {
+  return text === null ? null : JSON.parse(text);
 }
 
 /** Returns the changed webhook, and makes the node that sends to it reload its settings. */
@@ -55,8 +65,9 @@ function changed(tx: Tx, row: WebhookRow | undefined): Webhook | undefined {
 
 /**
  * Subscribes a URL to events of a workflow or, with a null `workflowId`, of the whole team. If a subscription with the
- * same team, workflow, URL and set of events exists, that subscription is returned, and resumed if it was paused.
- * `secret` (encrypted) is used only for a new subscription.
+ * same team, workflow, URL, set of events and filter exists, that subscription is returned, and resumed if it was paused.
+ * Without a rule, only subscriptions without a rule are the same. `secret` (encrypted) is used only for a new
+ * subscription, and so are `name`, and the rule except its filter.
  *
  * Locks the workflow or team, so that simultaneous calls find each other's subscriptions and do not exceed the limit.
  */
@@ -72,17 +83,20 @@ export async function subscribe(
     limit: number;
     /** Used only for a new subscription (default: `DEFAULT_WEBHOOK_SETTINGS`). */
     settings?: WebhookSettings;
+    name?: string | null;
+    rule?: Rule | null;
   },
 ): Promise<
   | { outcome: 'created' | 'existing'; webhook: Webhook; resumed?: true }
   | { outcome: 'workflow_not_found' }
   | { outcome: 'limit_reached' }
 > {
-  const { teamId, workflowId, url, events, limit, settings = DEFAULT_WEBHOOK_SETTINGS } = input;
+  const { teamId, workflowId, url, events, limit, settings = DEFAULT_WEBHOOK_SETTINGS, name = null } = input;
+  const rule = effective(input.rule);
   if (!(await holdTarget(tx, teamId, workflowId))) return { outcome: 'workflow_not_found' };
 
   const [same, active] = await Promise.all([
-    tx.db.get<WebhookRow>(SAME, teamId, workflowId ?? '', url, eventSetKey(events)),
+    tx.db.get<WebhookRow>(SAME, teamId, workflowId ?? '', url, eventSetKey(events, rule)),
     activeCount(tx, teamId, workflowId),
   ]);
   if (same?.state === 'active') return { outcome: 'existing', webhook: toWebhook(same) };
@@ -93,13 +107,40 @@ export async function subscribe(
   }
 
   await requireRoom(tx, teamId, 'webhooks');
+  const id = newId('wh', tx.now);
+  const text = textOfRule(rule);
+  const revision = text === null ? null : await addRevision(tx, { teamId, id, text });
   const row = (await tx.db.get<WebhookRow>`
     insert into webhook
-      (team_id, id, workflow_id, url, events, event_set, fires_for, state, secret, settings, created_at)
-    values (${teamId}, ${newId('wh', tx.now)}, ${workflowId}, ${url}, ${JSON.stringify(events)},
-      ${eventSetKey(events)}, ${firesFor(events)}, 'active', ${input.secret}, ${JSON.stringify(settings)}, ${tx.now})
+      (team_id, id, workflow_id, url, events, event_set, fires_for, state, secret, settings, created_at,
+       name, rule, rule_revision)
+    values (${teamId}, ${id}, ${workflowId}, ${url}, ${JSON.stringify(events)},
+      ${eventSetKey(events, rule)}, ${firesFor(events)}, 'active', ${input.secret}, ${JSON.stringify(settings)}, ${tx.now},
+      ${name}, ${text}, ${revision})
     returning ${WEBHOOK}`) as WebhookRow;
   return { outcome: 'created', webhook: toWebhook(row) };
+}
+
+/** Returns the rule, or null if it is the same as having none. */
+function effective(rule: Rule | null | undefined): Rule | null {
+  return rule != null && hasRule(rule) ? rule : null;
+}
+
+/** Returns the same text for rules that decide and write the same. The order of a template's keys counts. */
+function textOfRule(rule: Rule | null): string | null {
+  if (rule === null) return null;
+  const { filter, format, template, firstVersion, cooldownMs } = rule;
+  return JSON.stringify({ filter, format, template, firstVersion, cooldownMs });
+}
+
+/** Stores a rule that comes into force, and returns its revision. */
+async function addRevision(tx: Tx, { teamId, id, text }: InTeam & { text: string }): Promise<number> {
+  const row = (await tx.db.get<{ revision: number }>`
+    insert into webhook_rule (team_id, webhook_id, revision, rule, created_at)
+    select ${teamId}, ${id}, coalesce(max(revision), 0) + 1, ${text}, ${tx.now} from webhook_rule
+    where team_id = ${teamId} and webhook_id = ${id}
+    returning revision`) as { revision: number };
+  return row.revision;
 }
 
 /** Locks the workflow or team to which a webhook is being subscribed until the commit. Returns whether it exists. */
@@ -332,41 +373,86 @@ export async function rotate(
 }
 
 /**
- * Changes settings or headers. Values that are not given stay unchanged. `headers` is encrypted JSON; null removes the
- * headers.
+ * Changes settings, headers, the name or the rule. Values that are not given stay unchanged. `headers` is encrypted JSON;
+ * null removes the headers, the name or the rule. A new rule applies to later events only. A rule equal to the stored one
+ * changes nothing. Rejects with `webhook_exists` if there is already a webhook that differs in nothing but settings.
  */
 export async function change(
   tx: Tx,
   input: {
     /**
-     * If given, the call is a compare-and-set: if the stored values differ from these, nothing changes and the result
-     * is undefined.
+     * If given, the call is a compare-and-set: if any of the stored values differs from these, nothing changes and the
+     * result is undefined.
      */
-    expected?: { settings: WebhookSettings; headers: string | null };
+    expected?: {
+      settings?: WebhookSettings;
+      headers?: string | null;
+      name?: string | null;
+      rule?: Rule | null;
+    };
     teamId: string;
     id: string;
     settings?: Partial<WebhookSettings>;
     headers?: string | null;
+    name?: string | null;
+    rule?: Rule | null;
   },
 ): Promise<Webhook | undefined> {
-  const { teamId, id, settings = {}, headers, expected } = input;
-  const row = await tx.db.get<WebhookRow & { headers: string | null }>`
+  const { teamId, id, settings = {}, expected } = input;
+  if (input.rule !== undefined) {
+    // Simultaneous calls find each other's rules. The workflow or team is locked first, as by `subscribe`.
+    const webhook = await get(tx, { teamId, id });
+    if (webhook !== undefined) await holdTarget(tx, teamId, webhook.workflowId);
+  }
+  const row = await tx.db.get<ChangingRow>`
     select ${WEBHOOK}, headers from webhook
     where team_id = ${teamId} and id = ${id} and state <> 'deleted' for no key update`;
-  if (row === undefined) return undefined;
-  const before = JSON.parse(row.settings) as WebhookSettings;
-  if (expected !== undefined) {
-    const isSame = JSON.stringify(before) === JSON.stringify(expected.settings);
-    if (!isSame || row.headers !== expected.headers) return undefined;
-  }
+  if (row === undefined || (expected !== undefined && !isAsExpected(row, expected))) return undefined;
+  const { headers = row.headers, name = row.name } = input;
+  const written = { ...(JSON.parse(row.settings) as WebhookSettings), ...settings };
+  const rule = input.rule === undefined ? undefined : effective(input.rule);
+  if (rule !== undefined) await setRule(tx, row, rule);
   return changed(
     tx,
     await tx.db.get<WebhookRow>`
-      update webhook set settings = ${JSON.stringify({ ...before, ...settings })},
-        headers = case when ${headers !== undefined} then ${headers ?? null} else headers end
+      update webhook set settings = ${JSON.stringify(written)}, headers = ${headers}, name = ${name}
       where team_id = ${teamId} and id = ${id} returning ${WEBHOOK}`,
   );
 }
+
+type ChangingRow = WebhookRow & { headers: string | null };
+
+function isAsExpected(
+  row: ChangingRow,
+  expected: Exclude<Parameters<typeof change>[1]['expected'], undefined>,
+): boolean {
+  const { settings, headers = row.headers, name = row.name, rule } = expected;
+  const wanted = rule === undefined ? row.rule : textOfRule(effective(rule));
+  return (
+    (settings === undefined || JSON.stringify(JSON.parse(row.settings)) === JSON.stringify(settings)) &&
+    row.headers === headers &&
+    row.name === name &&
+    row.rule === wanted
+  );
+}
+
+/** Brings a rule into force, unless it is the stored one. */
+async function setRule(tx: Tx, row: WebhookRow, rule: Rule | null): Promise<void> {
+  const { teamId, id, workflowId, url } = row;
+  const text = textOfRule(rule);
+  if (text === row.rule) return;
+  const events = JSON.parse(row.events) as string[];
+  const key = eventSetKey(events, rule);
+  const same = await tx.db.get<WebhookRow>(SAME, teamId, workflowId ?? '', url, key);
+  if (same !== undefined && same.id !== id) throw new Problem('webhook_exists', { sentence: collision(same.id) });
+  const revision = text === null ? null : await addRevision(tx, { teamId, id, text });
+  await tx.db.run`
+    update webhook set rule = ${text}, rule_revision = ${revision}, rule_mistake = null, event_set = ${key}
+    where team_id = ${teamId} and id = ${id}`;
+}
+
+const collision = (id: string) =>
+  `The webhook ${id} already has the same workflow, URL, events and filter. Change or unsubscribe that webhook instead`;
 
 /**
  * Pauses a webhook. Its deliveries wait until the webhook is resumed or the deliveries expire (`deliveries.expire`).
@@ -408,6 +494,6 @@ export async function test(
   const { workflowId } = webhook;
   const event = { teamId, workflowId, jobId: null, finishedAt: null, data: testData(id) };
   return once(tx, { teamId, operation: 'webhooks.test', target: id, idempotencyKey }, async () =>
-    appendTestEvent(tx, { ...event, type: 'webhook_test' }, id),
+    appendTestEvent(tx, { ...event, type: 'webhook_test' }, webhook),
   );
 }

@@ -3,7 +3,7 @@
  *
  * - Changes of keys must not be missed. They increase a counter in the table `instance`, which every node reads four
  *   times a second.
- * - New jobs, cancellations and deliveries are announced by hints, so that nodes need not wait for their next poll. A
+ * - New jobs, cancellations, deliveries and decisions are announced by hints, so that nodes need not wait for their next poll. A
  *   single NOTIFY statement sends the hints of all commits within 10 ms. It runs outside of the transactions that it
  *   announces, because transactions that notify must wait for a shared lock when they commit. A separate connection
  *   listens. Behind a proxy that pools transactions no hint arrives, but everything else still works.
@@ -79,7 +79,8 @@ export class Notifications {
 
   /** Notifies other processes of a commit within 10 ms. One notification covers all commits of that time. */
   notify(touched: Touched): void {
-    if (!touched.jobs && !touched.cancels && !touched.deliveries) return;
+    const { jobs, cancels, deliveries, decisions } = touched;
+    if (!jobs && !cancels && !deliveries && !decisions) return;
     this.#pending = merge(this.#pending ?? untouched(), touched);
     this.#sending ??= this.#send();
   }
@@ -215,14 +216,15 @@ function merge(one: Touched, other: Touched): Touched {
     cancels: one.cancels || other.cancels,
     deliveries: one.deliveries || other.deliveries,
     lanes: other.lanes === null ? null : one.lanes,
+    decisions: one.decisions || other.decisions,
   };
   for (const { teamId, webhookId } of other.lanes ?? []) noteLane(merged, teamId, webhookId);
   for (const teamId of other.teams ?? []) noteTeam(merged, teamId);
   return merged;
 }
 
-function write(from: string, { jobs, teams, cancels, deliveries, lanes }: Touched): string {
-  const message: Message = { from, jobs, teams, cancels, deliveries, lanes };
+function write(from: string, { keys: _, ...touched }: Touched): string {
+  const message: Message = { from, ...touched };
   const text = JSON.stringify(message);
   return Buffer.byteLength(text) <= MAX_PAYLOAD ? text : JSON.stringify({ ...message, lanes: null });
 }
@@ -239,7 +241,7 @@ function read(name: string, payload: string): Touched | undefined {
     return ANYTHING;
   }
   if (message.from === name) return undefined;
-  const { jobs, teams, cancels, deliveries, lanes } = message;
+  const { jobs, teams, cancels, deliveries, lanes, decisions } = message;
   if (lanes !== null && !(Array.isArray(lanes) && lanes.every(isLaneName))) return ANYTHING;
   const isNamed = Array.isArray(teams) && teams.every((team) => typeof team === 'string');
   return {
@@ -249,6 +251,7 @@ function read(name: string, payload: string): Touched | undefined {
     cancels: cancels === true,
     deliveries: deliveries === true,
     lanes,
+    decisions: decisions === true,
   };
 }
 

@@ -3,6 +3,7 @@
 import type pg from 'pg';
 import { silentLogger } from '../../observe/log.ts';
 import type { Clock } from '../../std/clock.ts';
+import * as decisions from '../operations/decisions.ts';
 import * as records from '../operations/records.ts';
 import * as versions from '../operations/versions.ts';
 import type { StoreReader } from '../store.ts';
@@ -20,7 +21,17 @@ export function openPostgresReader(url: string): StoreReader {
   // The clock returns 0, because none of these operations uses the time.
   const read = reading(pool, () => 0);
   return {
-    records: { compare: read(records.compare), page: read(records.page), version: read(versions.version) },
+    records: {
+      compare: read(records.compare),
+      page: read(records.page),
+      version: read(versions.version),
+      changes: read(records.changes),
+    },
+    decisions: {
+      pending: read(decisions.pending),
+      quiet: read(decisions.quiet),
+      ended: read(decisions.ended),
+    },
     close: () => pool.end(),
   };
 }

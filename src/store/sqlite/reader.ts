@@ -2,6 +2,7 @@
 
 import { Problem } from '../../model/error.ts';
 import type { Clock } from '../../std/clock.ts';
+import * as decisions from '../operations/decisions.ts';
 import * as records from '../operations/records.ts';
 import * as versions from '../operations/versions.ts';
 import type { StoreReader } from '../store.ts';
@@ -14,7 +15,17 @@ export function openSqliteReader(path: string, clock: Clock): StoreReader {
   const db = new Database(path, { readOnly: true });
   const read = reading(db, clock, () => undefined);
   return {
-    records: { compare: read(records.compare), page: read(records.page), version: read(versions.version) },
+    records: {
+      compare: read(records.compare),
+      page: read(records.page),
+      version: read(versions.version),
+      changes: read(records.changes),
+    },
+    decisions: {
+      pending: read(decisions.pending),
+      quiet: read(decisions.quiet),
+      ended: read(decisions.ended),
+    },
     close: async () => db.close(),
   };
 }

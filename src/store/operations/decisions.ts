@@ -1,0 +1,378 @@
+/**
+ * Decisions: whether and in which form a webhook with a rule receives an event.
+ *
+ *     commit with an event ──▶ pending ──step──▶ … ──step──▶ sent, with a delivery
+ *                                 │                  └─────▶ filtered, with a reason
+ *                                 └──webhook removed──▶ deleted
+ *
+ * A decision takes several steps, because a version may have many differences. What a step has found is in `progress`,
+ * in the same transaction, so that a crash repeats and loses nothing (see `decision-steps.ts`). The decisions of a webhook
+ * are made in the order of their events.
+ *
+ * A quiet record is a record of which a webhook hears nothing until its cooldown ends.
+ */
+
+import { hash } from 'node:crypto';
+import type { EventType } from '../../model/event.ts';
+import type { Rule } from '../../model/rule.ts';
+import { earlier } from '../../std/earlier.ts';
+import { MAX_BATCH_BYTES, Part } from '../sql.ts';
+import type { Tx, View } from '../transaction.ts';
+import { raise as raiseItem } from './agenda.ts';
+
+export const DECISION_STATES = ['pending', 'sent', 'filtered'] as const;
+export type DecisionState = (typeof DECISION_STATES)[number];
+
+/** The event that a decision or a message is about. */
+export interface JudgedEvent {
+  sequence: number;
+  eventId: string;
+  type: EventType;
+  workflowId: string | null;
+  jobId: string | null;
+  body: string;
+  createdAt: number;
+}
+
+/** What must not have changed when a step is written that was computed from these values. */
+export interface StepBasis {
+  /** How many steps the rule of the webhook has taken. */
+  turn: number;
+  /** How often erasures have rewritten texts of the team, or removed records of the event's workflow. */
+  rewrites: number;
+}
+
+/** The oldest pending decision of a webhook. */
+export interface PendingDecision extends JudgedEvent, StepBasis {
+  webhookId: string;
+  revision: number;
+  rule: Rule;
+  /** What earlier steps have found; null at first. */
+  progress: unknown;
+  /** Whether any record of the event's workflow is quiet. */
+  hasQuiet: boolean;
+}
+
+/** A record of which a webhook hears nothing until `until`, in epoch milliseconds. */
+export interface QuietRow {
+  workflowId: string;
+  id: string;
+  until: number;
+  /** The JSON text of the record as it was sent; null if it was removed. */
+  sent: string | null;
+  /** The same of its newest version that was seen. */
+  newest: string | null;
+  /** The newest event that the row covers, and the revision of the rule that judged it. */
+  sequence: number;
+  revision: number;
+}
+
+/** SQL condition: the webhook exists. */
+const exists = (id: string) => `(
+  select true from webhook where webhook.team_id = $1 and webhook.id = ${id} and (webhook.state || '') <> 'deleted')`;
+
+// One index seek for each webhook with pending decisions, and one for the first decision of each.
+const PENDING = (after: string) => `
+  select d.webhook_id from decision d /* use decision_state */
+  where d.team_id = $1 and d.state = 'pending' ${after} order by d.webhook_id, d.event_sequence limit 1`;
+const WAITING = `
+  with recursive waiting (webhook_id) as (
+    select (${PENDING('')})
+    union all
+    select (${PENDING('and d.webhook_id > waiting.webhook_id')}) from waiting where waiting.webhook_id is not null
+  ),
+  head as (
+    select waiting.webhook_id, (
+      select d.event_sequence from decision d /* use decision_state */
+      where d.team_id = $1 and d.state = 'pending' and d.webhook_id = waiting.webhook_id
+      order by d.event_sequence limit 1) as sequence
+    from waiting where waiting.webhook_id is not null and ${exists('waiting.webhook_id')}
+  )`;
+
+const QUIET = (after: string) => `
+  select q.webhook_id from quiet_record q /* use quiet_record_end */
+  where q.team_id = $1 ${after} order by q.webhook_id, q.until, q.workflow_id, q.record_key limit 1`;
+const RESTING = `
+  with recursive resting (webhook_id) as (
+    select (${QUIET('')})
+    union all
+    select (${QUIET('and q.webhook_id > resting.webhook_id')}) from resting where resting.webhook_id is not null
+  ),
+  ending as (
+    select resting.webhook_id, (
+      select q.until from quiet_record q /* use quiet_record_end */
+      where q.team_id = $1 and q.webhook_id = resting.webhook_id
+      order by q.until, q.workflow_id, q.record_key limit 1) as until
+    from resting where resting.webhook_id is not null and ${exists('resting.webhook_id')}
+  )`;
+
+const EVENT = `
+  event.sequence, event.id as "eventId", event.type, event.workflow_id as "workflowId", event.job_id as "jobId",
+  event.body, event.created_at as "createdAt"`;
+
+/** SQL for `StepBasis.rewrites`. */
+export const rewritesOf = (workflowId: string): string => `
+  (select rewrites from team where team.id = $1) + coalesce((
+    select erasures from workflow where workflow.team_id = $1 and workflow.id = ${workflowId}), 0)`;
+
+const HEADS = `${WAITING}
+  select webhook.id as "webhookId", webhook.rule_turn as turn, ${rewritesOf('event.workflow_id')} as rewrites,
+    decision.revision, webhook_rule.rule, decision.progress, ${EVENT},
+    (select true from quiet_record q where q.team_id = $1 and q.webhook_id = webhook.id
+       and q.workflow_id = event.workflow_id order by q.record_key limit 1) as "hasQuiet"
+  from (select * from head where webhook_id <> all($2::text[]) limit $3) first
+  join webhook on webhook.team_id = $1 and webhook.id = first.webhook_id
+  join decision on decision.team_id = $1 and decision.event_sequence = first.sequence
+               and decision.webhook_id = first.webhook_id
+  join event on event.team_id = $1 and event.sequence = first.sequence
+  join webhook_rule on webhook_rule.team_id = $1 and webhook_rule.webhook_id = first.webhook_id
+                   and webhook_rule.revision = decision.revision
+  order by webhook.id`;
+
+const ENDING = `${RESTING}
+  select webhook_id as "webhookId" from ending
+  where until <= $4 and webhook_id <> all($2::text[]) and (
+    select true from decision d /* use decision_state */
+    where d.team_id = $1 and d.state = 'pending' and d.webhook_id = ending.webhook_id limit 1) is null
+  limit $3`;
+
+/**
+ * Returns the oldest pending decision of each of up to `limit` webhooks of a team, and up to `limit` other webhooks with
+ * records whose cooldown has ended. Leaves out the webhooks of `except`.
+ */
+export async function pending(
+  view: View,
+  {
+    teamId,
+    limit,
+    now,
+    except = [],
+  }: { teamId: string; limit: number; now: number; except?: readonly string[] },
+): Promise<{ decisions: PendingDecision[]; ended: { webhookId: string }[] }> {
+  const [heads, ended] = await Promise.all([
+    view.db.all<Omit<PendingDecision, 'rule' | 'progress'> & { rule: string; progress: string | null }>(
+      HEADS,
+      teamId,
+      except,
+      limit,
+    ),
+    view.db.all<{ webhookId: string }>(ENDING, teamId, except, limit, now),
+  ]);
+  const decisions = heads.map(({ rule, progress, hasQuiet, ...row }) => ({
+    ...row,
+    rule: JSON.parse(rule),
+    progress: progress === null ? null : JSON.parse(progress),
+    hasQuiet: Boolean(hasQuiet),
+  }));
+  return { decisions, ended };
+}
+
+const QUIET_ROW = new Part(`
+  workflow_id as "workflowId", record_id as id, until, sent, newest, event_sequence as sequence, revision`);
+
+/** Returns those of the records that are quiet for a webhook, even if their cooldown has ended. */
+export function quiet(
+  view: View,
+  {
+    teamId,
+    webhookId,
+    workflowId,
+    ids,
+  }: { teamId: string; webhookId: string; workflowId: string; ids: readonly string[] },
+): Promise<QuietRow[]> {
+  return view.db.all<QuietRow>`
+    select ${QUIET_ROW} from quiet_record
+    where team_id = ${teamId} and webhook_id = ${webhookId} and workflow_id = ${workflowId}
+      and record_key = any(${ids.map(recordKey)}::text[])`;
+}
+
+const MAX_KEY_BYTES = 256;
+
+/** The key of a quiet record. An id may be longer than what PostgreSQL's indexes accept. */
+export function recordKey(id: string): string {
+  return Buffer.byteLength(id) <= MAX_KEY_BYTES ? `=${id}` : `#${hash('sha256', id)}`;
+}
+
+/** Records whose cooldown has ended, and what is needed to send them in one message. */
+export interface EndedCooldowns extends StepBasis {
+  workflowId: string;
+  rule: Rule;
+  revision: number;
+  /** The newest event that the rows cover; null if it was deleted. */
+  event: JudgedEvent | null;
+  /** The first to end comes first. */
+  rows: QuietRow[];
+}
+
+/**
+ * Returns records of a webhook whose cooldown has ended by `until`: up to `limit` records of one workflow and one revision
+ * of the rule, those that ended first, and fewer if they are long. Undefined if no cooldown has ended.
+ */
+export async function ended(
+  view: View,
+  { teamId, webhookId, until, limit }: { teamId: string; webhookId: string; until: number; limit: number },
+): Promise<EndedCooldowns | undefined> {
+  const { db } = view;
+  const first = await db.get<Pick<EndedCooldowns, 'workflowId' | 'revision' | 'turn' | 'rewrites'>>(
+    FIRST_ENDED,
+    teamId,
+    webhookId,
+    until,
+  );
+  if (first === undefined) return undefined;
+  const of = [teamId, webhookId, until, first.workflowId, first.revision] as const;
+  const sizes = await db.all<{ bytes: number }>(`select ${BYTES} as bytes ${ENDED}`, ...of, limit);
+  const found = await db.all<QuietRow>(`select ${QUIET_ROW} ${ENDED}`, ...of, rowsWithin(sizes));
+  const rule = await db.get<{ rule: string }>`
+    select rule from webhook_rule
+    where team_id = ${teamId} and webhook_id = ${webhookId} and revision = ${first.revision}`;
+  const newest = Math.max(...found.map(({ sequence }) => sequence));
+  const event = await db.get<JudgedEvent>(
+    `select ${EVENT} from event where team_id = $1 and sequence = $2`,
+    teamId,
+    newest,
+  );
+  if (rule === undefined || found.length === 0) return undefined;
+  return { ...first, rule: JSON.parse(rule.rule), event: event ?? null, rows: found };
+}
+
+const FIRST_ENDED = `
+  select q.workflow_id as "workflowId", q.revision, webhook.rule_turn as turn,
+         ${rewritesOf('q.workflow_id')} as rewrites
+  from quiet_record q /* use quiet_record_end */
+  cross join webhook
+  where q.team_id = $1 and q.webhook_id = $2 and q.until <= $3
+    and webhook.team_id = $1 and webhook.id = $2 and webhook.state <> 'deleted'
+  order by q.until, q.workflow_id, q.record_key limit 1`;
+const BYTES = `coalesce(octet_length(sent), 0) + coalesce(octet_length(newest), 0)`;
+const ENDED = `
+  from quiet_record /* use quiet_record_end */
+  where team_id = $1 and webhook_id = $2 and until <= $3 and workflow_id = $4 and revision = $5
+  order by until, workflow_id, record_key limit $6`;
+
+/** Maximum number of bytes of the records that one message is made from. */
+const MAX_ENDED_BYTES = 8 * MAX_BATCH_BYTES;
+
+/** How many of the next rows fit into one message; at least one. */
+function rowsWithin(sizes: readonly { bytes: number }[]): number {
+  let left = MAX_ENDED_BYTES;
+  const over = sizes.findIndex(({ bytes }) => {
+    left -= bytes;
+    return left < 0;
+  });
+  return over === -1 ? sizes.length : Math.max(1, over);
+}
+
+/** When the first cooldown of a team's existing webhooks ends; null if no record is quiet. */
+export async function firstEnd(view: View, { teamId }: { teamId: string }): Promise<number | null> {
+  const row = await view.db.get<{ at: number | null }>(`${RESTING} select min(until) as at from ending`, teamId);
+  return row?.at ?? null;
+}
+
+/** When the oldest event with a pending decision happened; null if none is pending. */
+export async function oldestPending(view: View, { teamId }: { teamId: string }): Promise<number | null> {
+  const row = await view.db.get<{ at: number | null }>(OLDEST, teamId);
+  return row?.at ?? null;
+}
+
+const OLDEST = `${WAITING}
+  select min((select d.created_at from decision d where d.team_id = $1 and d.event_sequence = head.sequence
+              and d.webhook_id = head.webhook_id)) as at
+  from head`;
+
+/**
+ * Raises when decisions of a team are due: now if one is pending, else when the first cooldown ends. Returns the new
+ * time; null if nothing waits.
+ */
+export function raise(tx: Tx, { teamId }: { teamId: string }): Promise<number | null> {
+  return raiseItem(tx, { teamId, item: 'decisions' }, async () =>
+    earlier((await oldestPending(tx, { teamId })) === null ? null : tx.now, await firstEnd(tx, { teamId })),
+  );
+}
+
+/** A decision as it is listed. */
+export interface Decision {
+  webhookId: string;
+  sequence: number;
+  eventId: string;
+  type: EventType;
+  workflowId: string | null;
+  state: DecisionState;
+  /** How many differences matched, of how many; null while pending, or if the filter reads no records. */
+  matched: number | null;
+  examined: number | null;
+  /** Why nothing was sent, as a sentence. */
+  reason: string | null;
+  deliveryId: string | null;
+  createdAt: number;
+  /** The filter that decided. */
+  filter: string | null;
+}
+
+/** A place in a list of decisions: newest event first, then by webhook. */
+export interface DecisionPlace {
+  sequence: number;
+  webhookId: string;
+}
+
+/** Lists decisions about the events of one webhook, about one event, or of a team, after the place `before`. */
+export async function list(
+  view: View,
+  input: {
+    teamId: string;
+    webhookId?: string | undefined;
+    eventId?: string | undefined;
+    states?: readonly DecisionState[] | undefined;
+    before?: DecisionPlace | undefined;
+    limit: number;
+  },
+): Promise<Decision[]> {
+  const { teamId, webhookId, eventId, states = DECISION_STATES, limit } = input;
+  const { sequence, webhookId: after } = input.before ?? { sequence: Number.MAX_SAFE_INTEGER, webhookId: '' };
+  const values = [teamId, sequence, after, limit];
+  const chosen = DECISION_STATES.filter((state) => states.includes(state));
+  if (chosen.length === 0) return [];
+  const page =
+    eventId !== undefined
+      ? OF_EVENT(chosen, webhookId !== undefined)
+      : webhookId === undefined
+        ? OF_TEAM(chosen)
+        : OF_WEBHOOK(chosen);
+  const given = [eventId, webhookId].filter((one) => one !== undefined);
+  const rows = await view.db.all<Decision & { rule: string | null }>(LISTED(page), ...values, ...given);
+  return rows.map(({ rule, ...row }) => ({ ...row, filter: rule === null ? null : JSON.parse(rule).filter }));
+}
+
+const inStates = (states: readonly DecisionState[]) => `state in (${states.map((one) => `'${one}'`).join(', ')})`;
+const NEWEST_FIRST = 'order by event_sequence desc, webhook_id limit $4';
+const OF_TEAM = (states: readonly DecisionState[]) => `
+  select event_sequence, webhook_id from decision
+  where team_id = $1 and event_sequence <= $2 and (event_sequence < $2 or webhook_id > $3) and ${inStates(states)}
+  ${NEWEST_FIRST}`;
+const OF_EVENT = (states: readonly DecisionState[], ofOne: boolean) => `
+  select event_sequence, webhook_id from decision
+  where team_id = $1 and event_sequence = (select sequence from event where event.team_id = $1 and event.id = $5)
+    and (event_sequence < $2 or (event_sequence = $2 and webhook_id > $3)) and ${inStates(states)}
+    ${ofOne ? 'and webhook_id = $6' : ''}
+  ${NEWEST_FIRST}`;
+/** One index seek per state, so that decisions in a rare state are found quickly among many others. */
+const OF_WEBHOOK = (states: readonly DecisionState[]) =>
+  `${states
+    .map(
+      (state) => `select * from (
+        select event_sequence, webhook_id from decision /* use decision_state */
+        where team_id = $1 and state = '${state}' and webhook_id = $5 and event_sequence < $2 and $3::text is not null
+        order by event_sequence desc limit $4) of_${state}`,
+    )
+    .join(' union all ')} ${NEWEST_FIRST}`;
+const LISTED = (page: string) => `
+  select decision.webhook_id as "webhookId", decision.event_sequence as sequence, event.id as "eventId", event.type,
+    event.workflow_id as "workflowId", decision.state, decision.matched, decision.examined, decision.reason,
+    decision.delivery_id as "deliveryId", decision.created_at as "createdAt", webhook_rule.rule
+  from (${page}) page
+  join decision on decision.team_id = $1 and decision.event_sequence = page.event_sequence
+               and decision.webhook_id = page.webhook_id
+  join event on event.team_id = $1 and event.sequence = page.event_sequence
+  left join webhook_rule on webhook_rule.team_id = $1 and webhook_rule.webhook_id = page.webhook_id
+                        and webhook_rule.revision = decision.revision
+  order by decision.event_sequence desc, decision.webhook_id`;
