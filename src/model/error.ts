@@ -113,7 +113,10 @@ export const ERRORS = {
     'A request with this `idempotency-key` has already created an API key, which is shown only once',
   ],
   content_unsupported: [415, 'The media type of the body is not supported', 400],
-  webhook_exists: [409, 'Another webhook already has the same workflow, URL, events and filter. Change that webhook instead'],
+  webhook_exists: [
+    409,
+    'Another webhook already has the same workflow, URL, events and filter. Change that webhook instead',
+  ],
   webhook_limit: [400, 'This workflow has reached its maximum number of webhooks. Unsubscribe one first'],
 
   inspector_limit: [400, 'The team has reached its maximum number of inspectors. Delete one first'],

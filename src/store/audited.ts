@@ -112,7 +112,9 @@ export const AUDITED = {
     change: ({ id, settings = {}, headers, name, rule }, webhook) =>
       webhook && {
         target: at('webhook', id),
-        summary: [...Object.keys(settings), ...Object.entries({ headers, name, rule }).flatMap(given)].join(', '),
+        summary: [...Object.keys(settings), ...Object.entries({ headers, name, rule }).flatMap(given)].join(
+          ', ',
+        ),
       },
     pause: ({ id }, webhook) => webhook && { target: at('webhook', id), summary: '' },
     resume: ({ id }, webhook) => webhook && { target: at('webhook', id), summary: '' },

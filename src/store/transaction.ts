@@ -107,7 +107,15 @@ export interface Touched {
 const MAX_LANES = 64;
 
 export function untouched(): Touched {
-  return { keys: false, jobs: false, teams: [], cancels: false, deliveries: false, lanes: [], decisions: false };
+  return {
+    keys: false,
+    jobs: false,
+    teams: [],
+    cancels: false,
+    deliveries: false,
+    lanes: [],
+    decisions: false,
+  };
 }
 
 /** Everything may have changed. Reported when another process has committed. */

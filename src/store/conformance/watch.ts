@@ -89,9 +89,7 @@ export function testWatch(open: Open): void {
     assert.deepEqual(seen, [], 'settling is not reported');
     await store.webhooks.unsubscribe({ teamId, ids: [webhookId] });
     const lanes = [{ teamId, webhookId }];
-    assert.deepEqual(seen, [
-      { ...untouched(), deliveries: true, lanes },
-    ]);
+    assert.deepEqual(seen, [{ ...untouched(), deliveries: true, lanes }]);
   });
 
   it('notifies the other watchers when one throws', async ({ store }) => {

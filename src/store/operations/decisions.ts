@@ -265,7 +265,10 @@ function rowsWithin(sizes: readonly { bytes: number }[]): number {
 
 /** When the first cooldown of a team's existing webhooks ends; null if no record is quiet. */
 export async function firstEnd(view: View, { teamId }: { teamId: string }): Promise<number | null> {
-  const row = await view.db.get<{ at: number | null }>(`${RESTING} select min(until) as at from ending`, teamId);
+  const row = await view.db.get<{ at: number | null }>(
+    `${RESTING} select min(until) as at from ending`,
+    teamId,
+  );
   return row?.at ?? null;
 }
 
@@ -343,7 +346,8 @@ export async function list(
   return rows.map(({ rule, ...row }) => ({ ...row, filter: rule === null ? null : JSON.parse(rule).filter }));
 }
 
-const inStates = (states: readonly DecisionState[]) => `state in (${states.map((one) => `'${one}'`).join(', ')})`;
+const inStates = (states: readonly DecisionState[]) =>
+  `state in (${states.map((one) => `'${one}'`).join(', ')})`;
 const NEWEST_FIRST = 'order by event_sequence desc, webhook_id limit $4';
 const OF_TEAM = (states: readonly DecisionState[]) => `
   select event_sequence, webhook_id from decision

@@ -444,7 +444,8 @@ async function setRule(tx: Tx, row: WebhookRow, rule: Rule | null): Promise<void
   const events = JSON.parse(row.events) as string[];
   const key = eventSetKey(events, rule);
   const same = await tx.db.get<WebhookRow>(SAME, teamId, workflowId ?? '', url, key);
-  if (same !== undefined && same.id !== id) throw new Problem('webhook_exists', { sentence: collision(same.id) });
+  if (same !== undefined && same.id !== id)
+    throw new Problem('webhook_exists', { sentence: collision(same.id) });
   const revision = text === null ? null : await addRevision(tx, { teamId, id, text });
   await tx.db.run`
     update webhook set rule = ${text}, rule_revision = ${revision}, rule_mistake = null, event_set = ${key}

@@ -217,6 +217,7 @@ test('restarts a thread that dies until it works, and notifies the watchers', as
     cancels: true,
     deliveries: true,
     lanes: null,
+    decisions: true,
   });
   assert.equal(writer.trouble, undefined);
   assert.equal(((await writer.call('teams.ensure', { slug: 'a' })) as Team).slug, 'a');
