@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import type { Rule } from '../../model/rule.ts';
-import type { DecisionStep } from '../operations/decision-steps.ts';
-import type { PendingDecision } from '../operations/decisions.ts';
+import type { PendingDecision } from '../operations/rules/decisions.ts';
+import type { DecisionStep } from '../operations/rules/steps.ts';
 import type { Store } from '../store.ts';
 import { load } from './sending.ts';
 import { caseWith, makeJob, makeWorkflow, type Open } from './setup.ts';
@@ -50,7 +50,7 @@ export function testDecisions(open: Open): void {
     assert.deepEqual(due, [{ teamId: at.teamId, at: store.now() }]);
   });
 
-  it('a decision goes on from step to step, and sends its own body', async ({ store }) => {
+  it('a decision continues from step to step, and sends its own body', async ({ store }) => {
     const { at, webhookId, next } = await oneDecision(store);
     const first = await next();
     assert.deepEqual(await stepAs(store, first, { progress: { after: 'a' } }), [true]);

@@ -1,4 +1,4 @@
--- Rules of webhooks: what a webhook receives, and in which form (src/model/rule.ts, src/store/operations/decisions.ts).
+-- Rules of webhooks: what a webhook receives, and in which form (src/model/rule.ts, src/store/operations/rules/decisions.ts).
 -- An event gets a pending decision, instead of a delivery, for each webhook with a rule.
 
 -- both
@@ -46,7 +46,7 @@ create table decision (
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);  -- only postgres
 create index decision_state on decision (team_id, state, webhook_id, event_sequence);
 
--- Records of which a webhook hears nothing until their cooldown ends.
+-- Records about which a webhook hears nothing until their cooldown ends.
 create table quiet_record (
   team_id         {text}     not null,
   webhook_id      {text}     not null,

@@ -30,7 +30,7 @@ export interface StoredEvent {
 
 /**
  * Appends an event and, for every webhook that is subscribed to the event when the transaction ends, a delivery that is
- * due now or, if the webhook has a rule, a pending decision (`decisions.ts`). A delivery to a paused webhook waits until the webhook is resumed or unsubscribed.
+ * due now or, if the webhook has a rule, a pending decision (`rules/decisions.ts`). A delivery to a paused webhook waits until the webhook is resumed or unsubscribed.
  */
 export function appendEvent(tx: Tx, event: NewEvent, options: { exceptWebhookId?: string } = {}): void {
   const { type, jobId } = event;
@@ -39,7 +39,7 @@ export function appendEvent(tx: Tx, event: NewEvent, options: { exceptWebhookId?
 }
 
 /**
- * Appends an event for one webhook only, even if the webhook is not subscribed to it, and whatever its filter says.
+ * Appends an event for one webhook only, even if the webhook is not subscribed to it, without asking its filter.
  */
 export function appendTestEvent(
   tx: Tx,

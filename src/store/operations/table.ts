@@ -6,8 +6,6 @@ import { batched, batches, leases, lookups, read, reads, write, writes } from '.
 import { dueTeams } from './agenda.ts';
 import * as attempts from './attempts.ts';
 import * as audit from './audit.ts';
-import { step } from './decision-steps.ts';
-import * as decisions from './decisions.ts';
 import * as deliveries from './deliveries.ts';
 import * as erasure from './erasure/erase.ts';
 import * as content from './erasure/find-content.ts';
@@ -25,6 +23,8 @@ import * as quotas from './quotas.ts';
 import * as records from './records.ts';
 import { replaying, replaysRun, stepReplay } from './replay-steps.ts';
 import * as replays from './replays.ts';
+import * as decisions from './rules/decisions.ts';
+import { step } from './rules/steps.ts';
 import * as sessions from './sessions.ts';
 import * as settlements from './settle.ts';
 import * as staged from './stage.ts';

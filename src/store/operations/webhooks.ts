@@ -375,7 +375,7 @@ export async function rotate(
 /**
  * Changes settings, headers, the name or the rule. Values that are not given stay unchanged. `headers` is encrypted JSON;
  * null removes the headers, the name or the rule. A new rule applies to later events only. A rule equal to the stored one
- * changes nothing. Rejects with `webhook_exists` if there is already a webhook that differs in nothing but settings.
+ * changes nothing. Rejects with `webhook_exists` if another webhook has the same workflow, URL, events and filter.
  */
 export async function change(
   tx: Tx,

@@ -3,8 +3,8 @@
 import type pg from 'pg';
 import { silentLogger } from '../../observe/log.ts';
 import type { Clock } from '../../std/clock.ts';
-import * as decisions from '../operations/decisions.ts';
 import * as records from '../operations/records.ts';
+import * as decisions from '../operations/rules/decisions.ts';
 import * as versions from '../operations/versions.ts';
 import type { StoreReader } from '../store.ts';
 import type { View } from '../transaction.ts';

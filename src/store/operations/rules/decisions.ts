@@ -6,19 +6,19 @@
  *                                 └──webhook removed──▶ deleted
  *
  * A decision takes several steps, because a version may have many differences. What a step has found is in `progress`,
- * in the same transaction, so that a crash repeats and loses nothing (see `decision-steps.ts`). The decisions of a webhook
+ * in the same transaction, so that a crash repeats and loses nothing (see `steps.ts`). The decisions of a webhook
  * are made in the order of their events.
  *
- * A quiet record is a record of which a webhook hears nothing until its cooldown ends.
+ * A webhook hears nothing about a quiet record until the record's cooldown ends.
  */
 
 import { hash } from 'node:crypto';
-import type { EventType } from '../../model/event.ts';
-import type { Rule } from '../../model/rule.ts';
-import { earlier } from '../../std/earlier.ts';
-import { MAX_BATCH_BYTES, Part } from '../sql.ts';
-import type { Tx, View } from '../transaction.ts';
-import { raise as raiseItem } from './agenda.ts';
+import type { EventType } from '../../../model/event.ts';
+import type { Rule } from '../../../model/rule.ts';
+import { earlier } from '../../../std/earlier.ts';
+import { MAX_BATCH_BYTES, Part } from '../../sql.ts';
+import type { Tx, View } from '../../transaction.ts';
+import { raise as raiseItem } from '../agenda.ts';
 
 export const DECISION_STATES = ['pending', 'sent', 'filtered'] as const;
 export type DecisionState = (typeof DECISION_STATES)[number];
@@ -53,7 +53,7 @@ export interface PendingDecision extends JudgedEvent, StepBasis {
   hasQuiet: boolean;
 }
 
-/** A record of which a webhook hears nothing until `until`, in epoch milliseconds. */
+/** A quiet record: the webhook hears nothing about it until `until`, in epoch milliseconds. */
 export interface QuietRow {
   workflowId: string;
   id: string;

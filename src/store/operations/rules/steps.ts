@@ -7,14 +7,14 @@
  * last the team.
  */
 
-import { Problem } from '../../model/error.ts';
-import type { FilterMistake } from '../../model/webhook.ts';
-import { newId } from '../../std/id.ts';
-import { type ColumnType, forEach, insertAll } from '../sql.ts';
-import type { Tx } from '../transaction.ts';
-import { touchDecisions, touchLane } from './agenda.ts';
+import { Problem } from '../../../model/error.ts';
+import type { FilterMistake } from '../../../model/webhook.ts';
+import { newId } from '../../../std/id.ts';
+import { type ColumnType, forEach, insertAll } from '../../sql.ts';
+import type { Tx } from '../../transaction.ts';
+import { touchDecisions, touchLane } from '../agenda.ts';
+import { DELIVERY_COLUMNS } from '../events.ts';
 import { type QuietRow, recordKey, type StepBasis } from './decisions.ts';
-import { DELIVERY_COLUMNS } from './events.ts';
 
 /** A message to a webhook. Null: the body or the id of the event. */
 export interface Message {
