@@ -15,6 +15,7 @@ import type { ErasureDeps } from '../records/erase.ts';
 import type { Store } from '../store/store.ts';
 import type { Authenticator } from '../teams/keys.ts';
 import type { Inspection } from '../webhooks/inspection.ts';
+import type { Examiner } from '../webhooks/rules/examiner.ts';
 import type { WebhookDeps } from '../webhooks/sealed.ts';
 import type { EventWaits, LongCalls } from './streams/long-calls.ts';
 import type { Streams } from './streams/streams.ts';
@@ -34,6 +35,8 @@ export interface Services {
   /** Checks definitions made over the API in a separate thread. */
   definitions: DefinitionChecks;
   inspection: Inspection;
+  /** Applies filters for readers, and tries rules. */
+  examiner: Examiner;
   eventWaits: EventWaits;
   longCalls: LongCalls;
   streams: Streams;

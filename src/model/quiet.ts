@@ -33,7 +33,7 @@ export interface Change {
  * ended with `afterCooldown` before.
  *
  * @param rule.at the time of the event
- * @param rule.cooldownMs null if the webhook has no cooldown: then a cooldown that still runs is ended
+ * @param rule.cooldownMs null if the webhook has no cooldown; one that runs from an earlier rule still holds its record
  * @param rule.matches whether the filter matches the difference; not called while the record is quiet
  * @returns whether the difference is sent, was held, or does not match, and the record's new cooldown, if any
  */
@@ -44,7 +44,7 @@ export function hear(
 ): { end: 'sent' | 'held' | 'unmatched'; quiet: Quiet | undefined } {
   const { at, cooldownMs } = rule;
   const { id, after } = change;
-  if (quiet !== undefined && cooldownMs !== null && at < quiet.until) {
+  if (quiet !== undefined && at < quiet.until) {
     return { end: 'held', quiet: { ...quiet, newest: after } };
   }
   if (!rule.matches(change)) return { end: 'unmatched', quiet: undefined };

@@ -107,11 +107,32 @@ export interface DeliveryAttemptDone extends Traced {
   waitedMs: number;
 }
 
+/** Report about a step of a decision: whether a webhook with a rule receives an event, and with which records. */
+export interface DecisionStepDone {
+  teamId: string;
+  webhookId: string;
+  workflowId: string | null;
+  /** Null if the event of ended cooldowns was deleted. */
+  eventId: string | null;
+  /** Null if the decision continues, and if ended cooldowns caused no message. */
+  outcome: 'sent' | 'filtered' | null;
+  /** Of the whole decision; null if it examined no records, and while it continues. */
+  matched: number | null;
+  examined: number | null;
+  /** Number of evaluations in this step. */
+  evaluated: number;
+  /** `rule`: the rule failed for at least one record; `time`: an evaluation was ended because it took too long. */
+  mistake: 'rule' | 'time' | null;
+  /** Whether the step is about records whose cooldowns have ended. */
+  cooldownEnded: boolean;
+}
+
 /** An observer receives only the reports for which it has methods. The methods must neither throw nor block. */
 export interface Observer {
   requestDone?(done: RequestDone): void;
   jobAttemptDone?(done: JobAttemptDone): void;
   deliveryAttemptDone?(done: DeliveryAttemptDone): void;
+  decisionStepDone?(done: DecisionStepDone): void;
 }
 
 /** Combines several observers into one. */
@@ -125,6 +146,9 @@ export function observeAll(observers: readonly Observer[]): Required<Observer> {
     },
     deliveryAttemptDone(done) {
       for (const one of observers) one.deliveryAttemptDone?.(done);
+    },
+    decisionStepDone(done) {
+      for (const one of observers) one.decisionStepDone?.(done);
     },
   };
 }

@@ -2,6 +2,7 @@
 import { toIso } from '../std/clock.ts';
 import type { Logger } from './log.ts';
 import {
+  type DecisionStepDone,
   type DeliveryAttemptDone,
   type JobAttemptDone,
   type Observer,
@@ -17,8 +18,8 @@ export type LoggedRequests = (typeof LOGGED_REQUESTS)[number];
 const SLOW_MS = 1_000;
 
 /**
- * Writes `request.completed`, `job.finished`, `job.failed`, `job.canceled`, `job.interrupted` and
- * `delivery.attempted`. Successes and client errors have the level `info`, problems for the operator `warn`.
+ * Writes `request.completed`, `job.finished`, `job.failed`, `job.canceled`, `job.interrupted`, `delivery.attempted`,
+ * `decision.made` and `decision.too_slow`. Successes and client errors have the level `info`, problems for the operator `warn`.
  */
 export function wideLines(log: Logger, requests: LoggedRequests = 'all'): Required<Observer> {
   return {
@@ -37,6 +38,24 @@ export function wideLines(log: Logger, requests: LoggedRequests = 'all'): Requir
     deliveryAttemptDone(done) {
       log.info(deliveryFields(done), 'delivery.attempted');
     },
+    decisionStepDone(done) {
+      if (done.mistake === 'time') log.warn(decisionFields(done), 'decision.too_slow');
+      else if (done.outcome !== null) log.info(decisionFields(done), 'decision.made');
+    },
+  };
+}
+
+function decisionFields(done: DecisionStepDone): object {
+  const { teamId, webhookId, workflowId, eventId, outcome, matched, examined } = done;
+  return {
+    teamId,
+    webhookId,
+    ...(workflowId === null ? {} : { workflowId }),
+    eventId,
+    ...(outcome === null ? {} : { outcome }),
+    ...(examined === null ? {} : { matched, examined }),
+    ...(done.mistake === null ? {} : { mistake: done.mistake }),
+    ...(done.cooldownEnded ? { cooldownEnded: true } : {}),
   };
 }
 

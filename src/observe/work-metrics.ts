@@ -1,6 +1,12 @@
 /** The observer that counts and measures requests, job attempts and delivery attempts. */
 import type { Metrics, Observe } from './metrics.ts';
-import type { DeliveryAttemptDone, JobAttemptDone, Observer, RequestDone } from './observer.ts';
+import type {
+  DecisionStepDone,
+  DeliveryAttemptDone,
+  JobAttemptDone,
+  Observer,
+  RequestDone,
+} from './observer.ts';
 
 /**
  * Upper bounds of buckets in seconds. OpenTelemetry recommends the bounds of `REQUEST` for
@@ -30,7 +36,12 @@ export function workMetrics(
   const requests = requestMetrics(metrics);
   const jobs = jobMetrics(metrics, known.reasons);
   const deliveries = deliveryMetrics(metrics, known.eventTypes);
-  return { requestDone: requests, jobAttemptDone: jobs, deliveryAttemptDone: deliveries };
+  return {
+    requestDone: requests,
+    jobAttemptDone: jobs,
+    deliveryAttemptDone: deliveries,
+    decisionStepDone: decisionMetrics(metrics),
+  };
 }
 
 function requestMetrics(metrics: Metrics) {
@@ -150,5 +161,29 @@ function deliveryMetrics(metrics: Metrics, eventTypes: readonly string[]) {
     ended({ state: next, event_type: types.has(done.eventType) ? done.eventType : 'other' });
     if (next !== 'delivered' || done.attempt !== 1) return;
     latency()(Math.max(0, done.waitedMs + done.durationMs) / 1_000);
+  };
+}
+
+function decisionMetrics(metrics: Metrics) {
+  const decisions = metrics.counter({
+    name: 'flowhook_decisions_total',
+    help: 'Decisions about events for webhooks with a filter or a format: `sent`, `filtered`, or `cooldown` (a message about records whose cooldowns have ended).',
+    labels: ['outcome'],
+  });
+  const evaluations = metrics.counter({
+    name: 'flowhook_rule_evaluations_total',
+    help: 'Evaluations of filters, usually one for each changed record and webhook.',
+  });
+  const mistakes = metrics.counter({
+    name: 'flowhook_rule_mistakes_total',
+    help: 'Decisions whose filter or template failed (`rule`), and evaluations that were ended because they took too long (`time`).',
+    labels: ['reason'],
+  });
+  for (const outcome of ['sent', 'filtered', 'cooldown']) decisions({ outcome }, 0);
+  for (const reason of ['rule', 'time']) mistakes({ reason }, 0);
+  return ({ outcome, evaluated, mistake, cooldownEnded }: DecisionStepDone) => {
+    if (outcome !== null) decisions({ outcome: cooldownEnded ? 'cooldown' : outcome });
+    if (evaluated > 0) evaluations({}, evaluated);
+    if (mistake !== null) mistakes({ reason: mistake });
   };
 }

@@ -26,6 +26,8 @@ import type { Store } from '../store/store.ts';
 import { usageCounting } from '../teams/usage.ts';
 import { DeliveryEngine } from '../webhooks/delivery-engine.ts';
 import { webhookReplay } from '../webhooks/replay.ts';
+import { ExaminerThread } from '../webhooks/rules/examiner.ts';
+import { RuleEngine } from '../webhooks/rules/rule-engine.ts';
 import { withVersions } from './foundation.ts';
 
 /**
@@ -48,10 +50,11 @@ export async function buildCapabilities(
     files: LocalFiles | undefined;
     random: () => number;
     leaseMs: number | undefined;
+    publicUrl: () => string;
     started: StopOrder;
   },
 ) {
-  const { store, nodeId, sealer, log, observer, tracing, files, random, started } = input;
+  const { store, nodeId, sealer, log, observer, tracing, files, random, publicUrl, started } = input;
   const lease = input.leaseMs === undefined ? {} : { leaseMs: input.leaseMs };
   const { ceilings } = config;
   const resolver = createResolver();
@@ -69,6 +72,11 @@ export async function buildCapabilities(
     ...lease,
     random,
   });
+  const { databaseUrl } = config;
+  const ruleEngine = new RuleEngine({ store, databaseUrl, publicUrl, log, observer, random, nodeId });
+  started.push(() => ruleEngine.stop(), 'decisions about webhooks');
+  const examiner = new ExaminerThread({ store, databaseUrl, publicUrl, log });
+  started.push(() => examiner.stop());
   const ingester = new Ingester({
     databaseUrl: config.databaseUrl,
     log,
@@ -116,7 +124,18 @@ export async function buildCapabilities(
   const scheduler = createScheduler({ store, log, random, tracing });
   const forget = (place: { teamId: string; workflowId: string }) => bodies.forget(place);
   const chores = createChores({ config, store, log, random, nodeId, forget, started });
-  return { resolver, deliveryEngine, bodies, pushes, engine, scheduler, forget, chores };
+  return {
+    resolver,
+    deliveryEngine,
+    ruleEngine,
+    examiner,
+    bodies,
+    pushes,
+    engine,
+    scheduler,
+    forget,
+    chores,
+  };
 }
 
 const DAY_MS = 24 * 3_600_000;

@@ -31,6 +31,7 @@ import type { Store } from '../store/store.ts';
 import { mintFirstKey } from '../teams/keys.ts';
 import { linkUrl, makeLink } from '../teams/sessions.ts';
 import type { DeliveryEngine } from '../webhooks/delivery-engine.ts';
+import type { RuleEngine } from '../webhooks/rules/rule-engine.ts';
 import { openFoundation, startObservation } from './foundation.ts';
 import { buildCapabilities } from './parts.ts';
 import { createWire } from './wire.ts';
@@ -45,6 +46,7 @@ export interface Service {
   store: Store;
   engine: Engine;
   deliveryEngine: DeliveryEngine;
+  ruleEngine: RuleEngine;
   team: Team;
   /** The first API key, if this start created one. The key is shown only once. */
   firstKey: string | undefined;
@@ -167,9 +169,21 @@ export async function startService(
       files,
       random,
       leaseMs: options.leaseMs,
+      publicUrl,
       started,
     });
-    const { resolver, deliveryEngine, bodies, pushes, engine, scheduler, forget, chores } = capabilities;
+    const {
+      resolver,
+      deliveryEngine,
+      ruleEngine,
+      examiner,
+      bodies,
+      pushes,
+      engine,
+      scheduler,
+      forget,
+      chores,
+    } = capabilities;
 
     const { tlsCert, tlsKey } = config;
     const certificate =
@@ -213,6 +227,7 @@ export async function startService(
       store,
       authenticator,
       bodies,
+      examiner,
       sealer,
       resolver,
       forget,
@@ -265,7 +280,10 @@ export async function startService(
     const first = has('api') ? await mintFirstKey(serviceStore, { team, nodeId }) : undefined;
     url = serviceUrl({ host: config.host, port, isSecure });
 
-    if (has('sender')) deliveryEngine.start();
+    if (has('sender')) {
+      deliveryEngine.start();
+      ruleEngine.start();
+    }
     if (has('worker')) {
       files?.start();
       await engine.start();
@@ -295,6 +313,7 @@ export async function startService(
       store,
       engine,
       deliveryEngine,
+      ruleEngine,
       team,
       firstKey: first?.key,
       dashboard: dashboard && (link ? linkUrl(pagesUrl, link.token) : `${pagesUrl}/ui/`),

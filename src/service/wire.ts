@@ -22,6 +22,7 @@ type Given = Pick<
   | 'authenticator'
   | 'bodies'
   | 'definitions'
+  | 'examiner'
   | 'node'
   | 'examine'
   | 'pushes'

@@ -29,6 +29,7 @@ export const PROGRAMS = {
   'ingest-thread': 'records/ingest-thread.ts',
   launcher: 'sources/process/launcher.ts',
   'module-harness': 'sources/process/module-harness.ts',
+  'rule-thread': 'webhooks/rules/rule-thread.ts',
   'writer-thread': 'store/sqlite/writer-thread.ts',
 } as const;
 

@@ -10,8 +10,8 @@ const MINUTE_MS = 60_000;
 const STEP_MS = 100;
 /** Maximum number of wake-ups per minute. If you make a node wake up less often, lower its number. */
 const MOST: Record<string, number> = {
-  // Jobs, deliveries, schedules and replays every 5 s, leases every 5 and 10 s, and the chores.
-  'src/std/chore.ts': 80,
+  // Jobs, deliveries, schedules, replays and decisions every 5 s, leases every 5 and 10 s, and the chores.
+  'src/std/chore.ts': 86,
   'src/store/sqlite/owner.ts': 60,
   'src/records/body-cache.ts': 1,
 };

@@ -1,0 +1,325 @@
+/** Decides what a rule sends about an event: one step at a time, as the store writes it. */
+
+import { ExpressionMistake } from '../../model/expression.ts';
+import { afterCooldown } from '../../model/quiet.ts';
+import { effectiveFirstVersion, type Rule } from '../../model/rule.ts';
+import type { Selection } from '../../model/shape.ts';
+import type { FilterMistake } from '../../model/webhook.ts';
+import { countWords, grouped } from '../../std/amounts.ts';
+import { newId } from '../../std/id.ts';
+import type {
+  EndedCooldowns,
+  JudgedEvent,
+  PendingDecision,
+  QuietRow,
+} from '../../store/operations/rules/decisions.ts';
+import type { DecisionStep } from '../../store/operations/rules/steps.ts';
+import type { StoreReader } from '../../store/store.ts';
+import { ComparedRecord, type DifferencePages, listedRecords, type Published } from './compared-records.ts';
+import { compiled, type EventFacts, factsOf, shape } from './event-facts.ts';
+import {
+  eventMatches,
+  examineDifference,
+  type Judge,
+  list,
+  MAX_SLOW,
+  type Marks,
+  matches,
+  noProgress,
+  type Progress,
+  selectionOf,
+} from './examination.ts';
+
+/** Maximum number of differences, and of milliseconds, that one step of a decision takes. */
+const STEP_DIFFERENCES = 2_000;
+const STEP_MS = 50;
+/** Maximum number of cooldowns whose end goes into one message. */
+const ENDED_AT_ONCE = 2_000;
+
+/** What the decisions of a turn share. */
+export interface Deciding {
+  reader: Pick<StoreReader, 'decisions'>;
+  pages: DifferencePages;
+  teamId: string;
+  /** The time of the store, in epoch milliseconds. */
+  now: number;
+  publicUrl: string;
+  /** Called before the evaluations of a decision, or of ended cooldowns, whose `sequence` is null. */
+  watch(place: Place): Marks;
+}
+
+/** Names a decision, or the ended cooldowns of a webhook. */
+export interface Place {
+  webhookId: string;
+  /** The event; null while cooldowns end. */
+  sequence: number | null;
+  rewrites: number;
+}
+
+/** One step, and what it means for the log and the metrics. */
+export interface Decided {
+  step: DecisionStep;
+  /** Null while the decision is pending, and if ended cooldowns caused no message. */
+  outcome: 'sent' | 'filtered' | null;
+  eventId: string | null;
+  /** Number of evaluations in this step. */
+  evaluated: number;
+}
+
+/** Takes one step of a decision. The first step of a decision may instead end cooldowns that are over by then. */
+export async function decide(decision: PendingDecision, deciding: Deciding): Promise<Decided> {
+  const { webhookId, workflowId, sequence, turn, rewrites, revision, rule } = decision;
+  if (decision.progress === null && (decision.hasQuiet || rule.cooldownMs !== null)) {
+    const until = decision.createdAt;
+    const ended = await endOf({ webhookId, until }, deciding);
+    if (ended !== undefined) return ended;
+  }
+  const stored = decision.progress as Progress | null;
+  const progress = stored?.rewrites === rewrites ? structuredClone(stored) : noProgress(rewrites);
+  const before = progress.examined;
+  const marks = deciding.watch({ webhookId, sequence, rewrites });
+  const found = await examine({ ...decision, event: decision, progress }, { ...deciding, marks });
+  const quiet = {
+    set: [...found.quiet.values()].map((one) => ({
+      ...one,
+      workflowId: workflowId ?? '',
+      sequence,
+      revision,
+    })),
+  };
+  const evaluated = Math.max(1, progress.examined - before);
+  const step = { webhookId, workflowId, turn, rewrites, sequence, quiet };
+  const { eventId, body } = decision;
+  if (!found.isDone) return { step: { ...step, progress }, outcome: null, eventId, evaluated };
+  const shaped = found.matches ? shape(rule, decision, found.selection, { ...deciding, marks }) : undefined;
+  const mistake = mistakeOf(progress, shaped?.mistake ?? null, { at: deciding.now, eventId });
+  const [matched, examined] = progress.examined > 0 ? [progress.matched, progress.examined] : [null, null];
+  const outcome =
+    shaped === undefined
+      ? ({ state: 'filtered' } as const)
+      : ({ state: 'sent', body: shaped.body === body ? null : shaped.body, messageId: null } as const);
+  const made = { ...step, mistake, outcome, matched, examined, reason: found.reason };
+  return { step: made, outcome: outcome.state, eventId, evaluated };
+}
+
+/** The error that the webhook shows: of the filter or, if that has none, of the template. */
+function mistakeOf(
+  { mistake }: Progress,
+  ofTemplate: string | null,
+  seen: { at: number; eventId: string },
+): FilterMistake | null {
+  if (mistake !== null) return { ...seen, ...mistake };
+  return ofTemplate === null ? null : { ...seen, recordId: null, message: ofTemplate };
+}
+
+/** What a rule says about an event. */
+export interface Found {
+  isDone: boolean;
+  matches: boolean;
+  /** Null if the whole event is sent. */
+  selection: Selection | null;
+  reason: string | null;
+  /** New and changed cooldowns, by record. */
+  quiet: Map<string, QuietOf>;
+}
+type QuietOf = Pick<QuietRow, 'id' | 'until' | 'sent' | 'newest'>;
+
+/** What an examination reads with. `decisions` is not used if the quiet records are known. */
+export interface Tools {
+  reader: { decisions: Pick<StoreReader['decisions'], 'quiet'> };
+  pages: DifferencePages;
+  teamId: string;
+  marks: Marks;
+}
+
+interface Asked {
+  event: JudgedEvent;
+  rule: Rule;
+  rewrites: number;
+  /** Changed by the call. */
+  progress: Progress;
+  /** The webhook whose quiet records count; without one, those of `known`. */
+  webhookId?: string;
+  hasQuiet?: boolean;
+  known?: ReadonlyMap<string, QuietRow>;
+}
+
+/** Examines an event, or as many of its differences as fit into a step. */
+export async function examine(asked: Asked, tools: Tools): Promise<Found> {
+  const { event, rule, rewrites, progress } = asked;
+  const done = { isDone: true, selection: null, quiet: new Map<string, QuietOf>() };
+  const expression = compiled(rule.filter);
+  if (expression instanceof ExpressionMistake) {
+    progress.mistake = { recordId: null, message: expression.message };
+    return { ...done, matches: false, reason: 'The filter is invalid' };
+  }
+  const facts = factsOf(event);
+  const { version } = facts;
+  const published: Published | undefined =
+    version === null || event.workflowId === null
+      ? undefined
+      : { teamId: tools.teamId, workflowId: event.workflowId, version, rewrites };
+  if (published !== undefined && facts.previousVersion === 0 && effectiveFirstVersion(rule) === 'skip') {
+    return { ...done, matches: false, reason: 'The first version is skipped' };
+  }
+  const readsRecord = expression?.readsRecord === true;
+  const judge: Judge = {
+    marks: tools.marks,
+    names: facts.names,
+    expression,
+    cooldownMs: readsRecord ? rule.cooldownMs : null,
+    at: event.createdAt,
+    listsRecords: rule.format === 'template',
+    isOwn: (quiet) => {
+      const row = quiet as QuietRow;
+      const isBegun = rule.cooldownMs !== null && row.until === event.createdAt + rule.cooldownMs;
+      return isBegun && row.sequence === event.sequence && row.sent === row.newest;
+    },
+  };
+  if (published === undefined || !readsRecord) {
+    if (!eventMatches(progress, judge))
+      return { ...done, matches: false, reason: 'The filter does not match' };
+    if (published === undefined || !judge.listsRecords) return { ...done, matches: true, reason: null };
+  }
+  const differing = { published, facts, judge: readsRecord ? judge : { ...judge, expression: null } };
+  return examineDifferences(asked, differing, tools);
+}
+
+async function examineDifferences(
+  asked: Asked,
+  differing: { published: Published; facts: EventFacts; judge: Judge },
+  tools: Tools,
+): Promise<Found> {
+  const { progress, webhookId } = asked;
+  const { published, facts, judge } = differing;
+  const quiet = new Map<string, QuietOf>();
+  const deadline = performance.now() + STEP_MS;
+  const last = progress.examined + STEP_DIFFERENCES;
+  const hasQuiet = judge.expression !== null && (asked.hasQuiet === true || judge.cooldownMs !== null);
+  const quietOf = async (records: readonly ComparedRecord[]): Promise<ReadonlyMap<string, QuietRow>> => {
+    if (asked.known !== undefined) return asked.known;
+    if (webhookId === undefined || !hasQuiet || records.length === 0) return new Map();
+    const { teamId, workflowId } = published;
+    const ids = records.map(({ id }) => id);
+    const rows = await tools.reader.decisions.quiet({ teamId, webhookId, workflowId, ids });
+    return new Map(rows.map((row) => [row.id, row]));
+  };
+  let isGone = false;
+  for (let isDone = false; !isDone; ) {
+    tools.marks.pause();
+    const page = await tools.pages.read(published, progress.after);
+    isGone = page === undefined;
+    const records =
+      page?.records.slice(progress.offset) ?? listedRecords(facts.differences).slice(progress.examined);
+    const known = await quietOf(records);
+    for (const record of records) {
+      if (!isGone && (progress.examined >= last || performance.now() >= deadline)) {
+        return { isDone: false, matches: false, selection: null, reason: null, quiet };
+      }
+      const changed = examineDifference(progress, record, known.get(record.id), judge);
+      if (changed !== undefined) quiet.set(record.id, changed);
+      progress.offset += 1;
+    }
+    // Without a filter, only the records that the message lists are read.
+    const isFull = judge.expression === null && progress.truncated;
+    if (isFull) Object.assign(progress, { matched: facts.total, examined: facts.total });
+    isDone = page === undefined || page.next === null || isFull;
+    if (page !== undefined && !isDone) Object.assign(progress, { after: page.next, offset: 0 });
+  }
+  const { matched } = progress;
+  return {
+    isDone: true,
+    matches: matched > 0,
+    selection: matched > 0 ? selectionOf(progress) : null,
+    reason: reasonOf(progress, isGone ? facts.total : undefined),
+    quiet,
+  };
+}
+
+/** Why nothing is sent, or what was not examined; null if there is nothing to say. */
+function reasonOf({ matched, held, examined, slow }: Progress, total: number | undefined): string | null {
+  const sentences = [
+    ...(matched > 0
+      ? []
+      : [`0 of ${countWords(examined, 'difference')} ${examined === 1 ? 'matches' : 'match'}`]),
+    ...(matched > 0 || held === 0
+      ? []
+      : [`${countWords(held, 'record')} ${held === 1 ? 'is' : 'are'} in a cooldown`]),
+    ...(slow < MAX_SLOW ? [] : ['The filter takes too long, so the other differences count as not matching']),
+    ...(total === undefined || examined >= total
+      ? []
+      : [
+          `Only the first ${grouped(examined)} of ${countWords(total, 'difference')} were examined, because the version was deleted`,
+        ]),
+  ];
+  return sentences.length === 0 ? null : sentences.join('. ');
+}
+
+/** Ends the cooldowns of a webhook that are over, for one workflow; undefined if there are none. */
+export async function endOf(
+  { webhookId, until }: { webhookId: string; until: number },
+  deciding: Deciding,
+): Promise<Decided | undefined> {
+  const { teamId } = deciding;
+  const ended = await deciding.reader.decisions.ended({ teamId, webhookId, until, limit: ENDED_AT_ONCE });
+  if (ended === undefined) return undefined;
+  const { workflowId, turn, rewrites, event, rows } = ended;
+  const marks = deciding.watch({ webhookId, sequence: null, rewrites: 0 });
+  const { message, mistake, quiet } = endCooldowns(ended, until, { ...deciding, marks });
+  const kept = new Set(quiet.map(({ id }) => id));
+  const remove = rows.filter(({ id }) => !kept.has(id)).map(({ id }) => ({ workflowId, id }));
+  const sequence = event?.sequence ?? 0;
+  return {
+    step: {
+      webhookId,
+      workflowId,
+      turn,
+      rewrites,
+      sequence,
+      quiet: { set: quiet, remove },
+      mistake,
+      sent: message,
+    },
+    outcome: message === null ? null : 'sent',
+    eventId: event?.eventId ?? null,
+    evaluated: rows.length,
+  };
+}
+
+/** The message about records whose cooldowns are over (null: there is nothing to send), and their next cooldowns. */
+export function endCooldowns(
+  { rule, event, rows }: Pick<EndedCooldowns, 'rule' | 'event' | 'rows'>,
+  until: number,
+  deciding: Pick<Deciding, 'now' | 'publicUrl'> & { marks: Marks },
+): {
+  message: { body: string; messageId: string } | null;
+  mistake: FilterMistake | null;
+  quiet: QuietRow[];
+  progress: Progress;
+} {
+  const progress = noProgress(0);
+  const quiet: QuietRow[] = [];
+  const expression = compiled(rule.filter);
+  // The event is gone if events are kept for a shorter time than the cooldown. Nothing can be sent about it then.
+  if (event === null || expression === null || expression instanceof ExpressionMistake) {
+    return { message: null, mistake: null, quiet, progress };
+  }
+  const { names } = factsOf(event);
+  for (const row of rows) {
+    const compared = new ComparedRecord({ id: row.id, before: row.sent, after: row.newest });
+    const end = afterCooldown(row, {
+      now: until,
+      cooldownMs: rule.cooldownMs,
+      matches: () => matches(progress, compared, { expression, names, marks: deciding.marks }),
+    });
+    progress.examined += 1;
+    if (end.change !== undefined) list(progress, compared, rule.format === 'template');
+    if (end.quiet !== undefined) quiet.push({ ...row, ...end.quiet });
+  }
+  const seen = { at: deciding.now, eventId: event.eventId };
+  if (progress.matched === 0)
+    return { message: null, mistake: mistakeOf(progress, null, seen), quiet, progress };
+  const messageId = newId('evt', deciding.now);
+  const { body, mistake } = shape(rule, event, selectionOf(progress), deciding, messageId);
+  return { message: { body, messageId }, mistake: mistakeOf(progress, mistake, seen), quiet, progress };
+}

@@ -1,0 +1,238 @@
+/** Evaluates filters and rules for readers: nothing is decided or stored. Runs in the thread of readers, or in a command. */
+import { ExpressionMistake, verdict } from '../../model/expression.ts';
+import type { Quiet } from '../../model/quiet.ts';
+import { DEFAULT_RULE, type Rule } from '../../model/rule.ts';
+import { toIso } from '../../std/clock.ts';
+import type { ChangedRow } from '../../store/operations/records.ts';
+import type { JudgedEvent, QuietRow } from '../../store/operations/rules/decisions.ts';
+import type { StoreReader } from '../../store/store.ts';
+import { ComparedRecord, DifferencePages } from './compared-records.ts';
+import { endCooldowns, examine, type Found } from './decide.ts';
+import { compiled, shape } from './event-facts.ts';
+import { type Marks, noProgress, type Progress, UNWATCHED } from './examination.ts';
+
+/** How long one call may evaluate before it gives up. */
+const MATCH_MS = 2_000;
+const TRIAL_MS = 3_000;
+
+/** An event that a filter is applied to. */
+export interface ReadEvent {
+  teamId: string;
+  event: JudgedEvent;
+  filter: string;
+  publicUrl: string;
+  /** What earlier steps have found; null at first. */
+  progress: Progress | null;
+}
+
+/** The result of a step. `body` is null while it is not done, or if the event does not match. */
+export interface ReadStep {
+  isDone: boolean;
+  progress: Progress;
+  body: string | null;
+  reason: string | null;
+}
+
+/** Rows of changes that a filter is applied to. */
+export interface ReadRows {
+  workflowId: string;
+  filter: string;
+  rows: readonly ChangedRow[];
+}
+
+/** A rule that is tried on events, oldest first. */
+export interface Trial {
+  teamId: string;
+  rule: Rule;
+  events: readonly JudgedEvent[];
+  publicUrl: string;
+  /** The time of the store, in epoch milliseconds. */
+  now: number;
+}
+
+/** What a webhook with the rule would have been sent for an event, or at the end of cooldowns. */
+export interface Tried {
+  /** The id of the message, which is that of its event except at the end of cooldowns. */
+  eventId: string;
+  type: string;
+  /** ISO 8601. */
+  timestamp: string;
+  sent: boolean;
+  /** Null if no records were examined. */
+  matched: number | null;
+  examined: number | null;
+  /** Exactly what would be sent. */
+  body: string | null;
+  /** Why nothing would be sent, or what was not examined. */
+  reason: string | null;
+  mistake: { recordId: string | null; message: string } | null;
+  cooldownEnded: boolean;
+}
+
+export class RuleReading {
+  readonly #reader: Pick<StoreReader, 'records'>;
+  readonly #pages: DifferencePages;
+  readonly #marks: Marks;
+
+  constructor(reader: Pick<StoreReader, 'records'>, marks: Marks = UNWATCHED) {
+    this.#reader = reader;
+    this.#pages = new DifferencePages(reader);
+    this.#marks = marks;
+  }
+
+  /** Applies a filter to an event, or to as many of its differences as fit into a step. */
+  async event({ teamId, event, filter, publicUrl, progress: before }: ReadEvent): Promise<ReadStep> {
+    const rule: Rule = { ...DEFAULT_RULE, filter, firstVersion: 'send' };
+    const rewrites = await this.#erasures(teamId, event);
+    const progress = before?.rewrites === rewrites ? before : noProgress(rewrites);
+    const found = await this.#examine(teamId, { event, rule, progress, known: new Map() });
+    const { isDone, reason } = found;
+    if (!isDone || !found.matches) return { isDone, progress, body: null, reason };
+    const { body } = shape(rule, event, found.selection, { publicUrl, marks: this.#marks });
+    return { isDone, progress, body, reason };
+  }
+
+  /** Returns the places of the rows that match. `isLate` if this takes too long. */
+  rows({ workflowId, filter, rows }: ReadRows): { places: number[]; isLate: boolean } {
+    const expression = compiled(filter);
+    if (expression === null || expression instanceof ExpressionMistake) return { places: [], isLate: false };
+    const event = {
+      id: '',
+      type: 'workflow_data_change',
+      workflowId,
+      jobId: null,
+      timestamp: '',
+      sequence: 0,
+    };
+    const until = performance.now() + MATCH_MS;
+    const places: number[] = [];
+    for (const [place, row] of rows.entries()) {
+      if (performance.now() >= until) return { places, isLate: true };
+      this.#marks.begin(place);
+      if (verdict(expression, { event, data: null, ...new ComparedRecord(row).names }).matches)
+        places.push(place);
+    }
+    this.#marks.pause();
+    return { places, isLate: false };
+  }
+
+  /** Tries a rule on events, with its cooldowns. */
+  async trial(trial: Trial): Promise<Tried[]> {
+    const { events, now } = trial;
+    const until = performance.now() + TRIAL_MS;
+    const tried: Tried[] = [];
+    const quiet = new Cooldowns();
+    for (const event of events) {
+      if (performance.now() >= until) {
+        tried.push({ ...unsent(event), reason: 'Not tried, because the events before it took too long' });
+        continue;
+      }
+      tried.push(...this.#endCooldowns(trial, quiet, event.createdAt));
+      tried.push(await this.#tryEvent(trial, event, quiet, until));
+    }
+    tried.push(...this.#endCooldowns(trial, quiet, now));
+    return tried;
+  }
+
+  async #tryEvent(trial: Trial, event: JudgedEvent, quiet: Cooldowns, until: number): Promise<Tried> {
+    const { teamId, rule, publicUrl } = trial;
+    const progress = noProgress(await this.#erasures(teamId, event));
+    const known = quiet.of(event.workflowId);
+    let found: Found;
+    do {
+      if (performance.now() >= until)
+        return { ...unsent(event), reason: 'Examining the event took too long' };
+      found = await this.#examine(teamId, { event, rule, progress, known });
+      quiet.set(event, found.quiet);
+    } while (!found.isDone);
+    const shaped = found.matches
+      ? shape(rule, event, found.selection, { publicUrl, marks: this.#marks })
+      : undefined;
+    const hasCounts = progress.examined > 0;
+    return {
+      ...unsent(event),
+      sent: found.matches,
+      matched: hasCounts ? progress.matched : null,
+      examined: hasCounts ? progress.examined : null,
+      body: shaped?.body ?? null,
+      reason: found.reason,
+      mistake: progress.mistake ?? ofTemplate(shaped?.mistake),
+    };
+  }
+
+  #endCooldowns({ rule, now, publicUrl, events }: Trial, quiet: Cooldowns, until: number): Tried[] {
+    return quiet.takeEnded(until).flatMap((rows) => {
+      const newest = Math.max(...rows.map(({ sequence }) => sequence));
+      const event = events.find(({ sequence }) => sequence === newest) ?? null;
+      const ended = endCooldowns({ rule, event, rows }, until, { now, publicUrl, marks: this.#marks });
+      quiet.put(ended.quiet);
+      if (event === null || ended.message === null) return [];
+      const { matched, examined, mistake } = ended.progress;
+      const { messageId: eventId, body } = ended.message;
+      return [
+        { ...unsent(event), eventId, sent: true, matched, examined, body, mistake, cooldownEnded: true },
+      ];
+    });
+  }
+
+  #examine(teamId: string, asked: Omit<Parameters<typeof examine>[0], 'rewrites'>): Promise<Found> {
+    const none = { decisions: { quiet: async () => [] } };
+    const tools = { reader: none, pages: this.#pages, teamId, marks: this.#marks };
+    return examine({ ...asked, rewrites: asked.progress.rewrites }, tools);
+  }
+
+  /** Pages that were read before an erasure must not be used after it. */
+  async #erasures(teamId: string, { workflowId }: JudgedEvent): Promise<number> {
+    if (workflowId === null) return 0;
+    return (await this.#reader.records.version({ teamId, workflowId }))?.erasures ?? 0;
+  }
+}
+
+function unsent(event: JudgedEvent): Tried {
+  return {
+    eventId: event.eventId,
+    type: event.type,
+    timestamp: toIso(event.createdAt),
+    sent: false,
+    matched: null,
+    examined: null,
+    body: null,
+    reason: null,
+    mistake: null,
+    cooldownEnded: false,
+  };
+}
+
+function ofTemplate(message: string | null | undefined): Tried['mistake'] {
+  return message == null ? null : { recordId: null, message };
+}
+
+/** The quiet records of a trial. */
+class Cooldowns {
+  readonly #byWorkflow = new Map<string, Map<string, QuietRow>>();
+
+  of(workflowId: string | null): Map<string, QuietRow> {
+    const rows = this.#byWorkflow.get(workflowId ?? '') ?? new Map<string, QuietRow>();
+    this.#byWorkflow.set(workflowId ?? '', rows);
+    return rows;
+  }
+
+  set({ workflowId, sequence }: JudgedEvent, quiet: ReadonlyMap<string, Quiet>): void {
+    for (const one of quiet.values()) {
+      this.put([{ ...one, workflowId: workflowId ?? '', sequence, revision: 0 }]);
+    }
+  }
+
+  put(rows: readonly QuietRow[]): void {
+    for (const row of rows) this.of(row.workflowId).set(row.id, row);
+  }
+
+  /** Removes the records whose cooldowns are over, and returns them by workflow. */
+  takeEnded(until: number): QuietRow[][] {
+    return [...this.#byWorkflow.values()].flatMap((rows) => {
+      const ended = [...rows.values()].filter((row) => row.until <= until);
+      for (const { id } of ended) rows.delete(id);
+      return ended.length === 0 ? [] : [ended];
+    });
+  }
+}

@@ -1,0 +1,46 @@
+/** Webhooks whose rules take too long: they rest, and the evaluations that were ended are not repeated. */
+
+import type { Place } from './decide.ts';
+import { isSame } from './turn.ts';
+
+const FIRST_REST_MS = 1_000;
+const MAX_REST_MS = 60_000;
+/** Maximum number of webhooks that are remembered. */
+const MAX_WEBHOOKS = 1_000;
+
+/** An evaluation that was ended: of a decision, after some of its differences. */
+export type SlowPlace = Place & { examined: number };
+
+interface Resting {
+  teamId: string;
+  slow: SlowPlace[];
+  until: number;
+  restMs: number;
+}
+
+export class RuleRests {
+  readonly #webhooks = new Map<string, Resting>();
+
+  /** Lets a webhook rest, twice as long as the last time. Times are in epoch milliseconds. */
+  rest(teamId: string, place: SlowPlace, now: number): void {
+    const before = this.#webhooks.get(place.webhookId);
+    const restMs = Math.min(MAX_REST_MS, before === undefined ? FIRST_REST_MS : before.restMs * 2);
+    const slow = [...(before?.slow ?? []).filter((one) => isSame(one, place)), place];
+    this.#webhooks.delete(place.webhookId);
+    this.#webhooks.set(place.webhookId, { teamId, slow, until: now + restMs, restMs });
+    const [oldest] = this.#webhooks.keys();
+    if (this.#webhooks.size > MAX_WEBHOOKS && oldest !== undefined) this.#webhooks.delete(oldest);
+  }
+
+  /** The webhooks of a team that rest, and the evaluations that were ended. */
+  of(teamId: string, now: number): { except: string[]; slow: SlowPlace[] } {
+    const ofTeam = [...this.#webhooks].filter(([, one]) => one.teamId === teamId);
+    const resting = ofTeam.filter(([, { until, restMs }]) => until > now && until <= now + restMs);
+    return { except: resting.map(([id]) => id), slow: ofTeam.flatMap(([, { slow }]) => slow) };
+  }
+
+  /** A decision of the webhook was made. */
+  end(webhookId: string): void {
+    this.#webhooks.delete(webhookId);
+  }
+}
