@@ -6,9 +6,11 @@
  */
 import { Environment, ParseError } from '@marcbachmann/cel-js';
 import { nearest } from '../std/nearest.ts';
-import { Compiler, ExpressionMistake, formOf, mistakeAt, type Node } from './expressions/code.ts';
+import { Compiler, formOf, type Node } from './expressions/code.ts';
 import { FUNCTIONS, METHODS } from './expressions/functions.ts';
-import { described, EvaluationMistake, Steps } from './expressions/values.ts';
+import { EvaluationMistake, ExpressionMistake, mistakeAt } from './expressions/mistakes.ts';
+import { Steps } from './expressions/steps.ts';
+import { described } from './expressions/values.ts';
 
 export { EvaluationMistake, ExpressionMistake };
 
@@ -43,8 +45,11 @@ export interface Expression {
   readonly source: string;
   /** Whether the expression reads a difference: `change`, `id`, `record`, `previous` or `changed`. */
   readonly readsRecord: boolean;
-  /** @throws EvaluationMistake */
-  evaluate(names: Names): unknown;
+  /**
+   * @param steps those that are left, if several expressions share them
+   * @throws EvaluationMistake
+   */
+  evaluate(names: Names, steps?: Steps): unknown;
 }
 
 /** Names of an expression, and what they mean. */
@@ -132,9 +137,7 @@ export function compile(source: string): Expression {
 }
 
 /** Compiles an expression of a template, which may have any value and also reads `differences`. @throws ExpressionMistake */
-export function compilePart(
-  source: string,
-): Expression & { evaluate(names: Names & { differences: unknown }): unknown } {
+export function compilePart(source: string): Expression {
   return compiled(source, templates, [...Object.keys(NAMES), 'differences']).expression;
 }
 
@@ -158,9 +161,9 @@ function compiled(
   const expression: Expression = {
     source,
     readsRecord: OF_RECORD.some((name) => compiler.read.has(name)),
-    evaluate: (values) => {
+    evaluate: (values, steps = new Steps()) => {
       try {
-        return code({ names: values as unknown as Record<string, unknown>, locals: [], steps: new Steps() });
+        return code({ names: values as unknown as Record<string, unknown>, locals: [], steps });
       } catch (error) {
         // A record is too deep for a comparison, or a text would be longer than JavaScript allows.
         if (error instanceof RangeError)

@@ -77,14 +77,15 @@ test('a cooldown lasts from a second to seven days', () => {
   }
 });
 
-test('cooldown and firstVersion need a filter that reads records', () => {
+test('cooldown and a skipped first version need a filter that reads records', () => {
   assert.match(
     mistakeOf({ cooldown: '6h' }).message,
     /^`cooldown`: .* set a filter such as `record\.price < 50`$/,
   );
   const ofEvents = { filter: 'event.type == "workflow_failed"' };
   assert.match(mistakeOf({ ...ofEvents, cooldown: '6h' }).message, /this filter reads no record$/);
-  assert.match(mistakeOf({ firstVersion: 'skip' }).message, /^`firstVersion`: /);
+  assert.match(mistakeOf({ firstVersion: 'skip' }).message, /^`firstVersion`: "skip" only applies/);
+  assert.deepEqual(ruleFrom({ firstVersion: 'send' }), DEFAULT_RULE);
   assert.equal(mistakeOf({ filter: null }, ruleFrom({ filter: PRICE, cooldown: '6h' })).field, 'cooldown');
 });
 

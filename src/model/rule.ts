@@ -95,13 +95,10 @@ export function ruleFrom(fields: Readonly<Record<string, unknown>>, before: Rule
   if (rule.cooldownMs !== null) {
     throw new RuleMistake('cooldown', `a cooldown silences records that matched a filter; ${advice}`);
   }
-  if (rule.firstVersion !== null) {
-    throw new RuleMistake(
-      'firstVersion',
-      `this setting only applies to filters that read records; ${advice}`,
-    );
+  if (rule.firstVersion === 'skip') {
+    throw new RuleMistake('firstVersion', `"skip" only applies to filters that read records; ${advice}`);
   }
-  return rule;
+  return { ...rule, firstVersion: null };
 }
 
 function readsRecord(filter: string | null): boolean {

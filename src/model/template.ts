@@ -6,6 +6,7 @@ import {
   ExpressionMistake,
   type Names,
 } from './expression.ts';
+import { Steps } from './expressions/steps.ts';
 import { textOf } from './expressions/values.ts';
 
 /** Maximum size of a template, and of what it makes, in bytes of JSON. */
@@ -22,11 +23,11 @@ export interface TemplateNames extends Names {
 }
 
 export interface Template {
-  /** @returns JSON text. @throws EvaluationMistake */
+  /** @returns JSON text. @throws EvaluationMistake, after a few milliseconds at most */
   body(names: TemplateNames): string;
 }
 
-type Part = (names: TemplateNames) => unknown;
+type Part = (names: TemplateNames, steps: Steps) => unknown;
 
 /** @throws ExpressionMistake with a sentence that names the place in the template */
 export function compileTemplate(template: unknown): Template {
@@ -36,7 +37,7 @@ export function compileTemplate(template: unknown): Template {
   const part = new TemplateCompiler().part(template, '', 1);
   return {
     body(names) {
-      const body = JSON.stringify(part(names));
+      const body = JSON.stringify(part(names, new Steps()));
       if (Buffer.byteLength(body) <= MAX_RESULT_BYTES) return body;
       throw new EvaluationMistake(`The template makes a body of more than ${MAX_RESULT_BYTES / 1_024} KiB`);
     },
@@ -51,13 +52,13 @@ class TemplateCompiler {
     if (typeof value === 'string') return this.#text(value, path);
     if (Array.isArray(value)) {
       const items = value.map((item, at) => this.part(item, `${path}[${at}]`, level + 1));
-      return (names) => items.map((item) => item(names));
+      return (names, steps) => items.map((item) => item(names, steps));
     }
     if (typeof value !== 'object' || value === null || JSON.isRawJSON(value)) return () => value;
     const fields = Object.entries(value).map(
       ([key, item]) => [key, this.part(item, path === '' ? key : `${path}.${key}`, level + 1)] as const,
     );
-    return (names) => Object.fromEntries(fields.map(([key, item]) => [key, item(names)]));
+    return (names, steps) => Object.fromEntries(fields.map(([key, item]) => [key, item(names, steps)]));
   }
 
   /** A string that is only `${…}` becomes the value; other strings stay text. */
@@ -66,12 +67,15 @@ class TemplateCompiler {
       typeof piece === 'string' ? piece : this.#expression(piece.source, path),
     );
     const [only] = pieces;
-    if (pieces.length === 1 && typeof only === 'object') return (names) => only.evaluate(names) ?? null;
-    return (names) =>
-      pieces.map((piece) => (typeof piece === 'string' ? piece : textOf(piece.evaluate(names)))).join('');
+    if (pieces.length === 1 && typeof only === 'object')
+      return (names, steps) => only.evaluate(names, steps) ?? null;
+    return (names, steps) =>
+      pieces
+        .map((piece) => (typeof piece === 'string' ? piece : textOf(piece.evaluate(names, steps))))
+        .join('');
   }
 
-  #expression(source: string, path: string): Expression & { evaluate(names: TemplateNames): unknown } {
+  #expression(source: string, path: string): Expression {
     this.#expressions += 1;
     if (this.#expressions > MAX_EXPRESSIONS)
       throw mistake(`A template has at most ${MAX_EXPRESSIONS} expressions`);

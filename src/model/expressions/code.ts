@@ -4,19 +4,18 @@
  */
 import { nearest } from '../../std/nearest.ts';
 import { type ExpressionFunction, FUNCTIONS, MACROS, METHODS } from './functions.ts';
+import { EvaluationMistake, type ExpressionMistake, mistakeAt, StepsMistake } from './mistakes.ts';
+import type { Steps } from './steps.ts';
 import {
   type Arithmetic,
   areEqual,
   calculated,
   described,
-  EvaluationMistake,
   fieldOf,
   isObject,
   itemOf,
   numberOf,
   orderOf,
-  type Steps,
-  StepsMistake,
   shortened,
 } from './values.ts';
 
@@ -26,20 +25,6 @@ export interface Node {
   args: unknown;
   start: number;
   end: number;
-}
-
-/** An expression cannot be used as it is written. The message is one sentence, without a full stop. */
-export class ExpressionMistake extends Error {
-  override readonly name = 'ExpressionMistake';
-  /** Position of the mistake in the expression, in characters; `to` is after the last one. */
-  readonly from: number;
-  readonly to: number;
-
-  constructor(message: string, place: { from: number; to: number }) {
-    super(message);
-    this.from = place.from;
-    this.to = place.to;
-  }
 }
 
 /** What an evaluation reads. */
@@ -57,6 +42,8 @@ export class Compiler {
   readonly #source: string;
   readonly #names: readonly string[];
   readonly #locals: string[] = [];
+  /** Number of parts that were compiled. */
+  #parts = 0;
   /** Names that the expression reads. */
   readonly read = new Set<string>();
 
@@ -67,6 +54,7 @@ export class Compiler {
 
   /** @throws ExpressionMistake for unknown names and functions */
   code(node: Node): Code {
+    this.#parts += 1;
     switch (node.op) {
       case 'value':
         return this.#value(node);
@@ -277,13 +265,13 @@ export class Compiler {
       case 'in':
         return this.#placed(node, (context) => isIn(one(context), other(context), context.steps));
       case '<':
-        return this.#placed(node, (context) => orderOf(one(context), other(context)) < 0);
+        return this.#placed(node, (context) => orderOf(one(context), other(context), context.steps) < 0);
       case '<=':
-        return this.#placed(node, (context) => orderOf(one(context), other(context)) <= 0);
+        return this.#placed(node, (context) => orderOf(one(context), other(context), context.steps) <= 0);
       case '>':
-        return this.#placed(node, (context) => orderOf(one(context), other(context)) > 0);
+        return this.#placed(node, (context) => orderOf(one(context), other(context), context.steps) > 0);
       case '>=':
-        return this.#placed(node, (context) => orderOf(one(context), other(context)) >= 0);
+        return this.#placed(node, (context) => orderOf(one(context), other(context), context.steps) >= 0);
       case '+':
       case '-':
       case '*':
@@ -301,6 +289,7 @@ export class Compiler {
 
   #macro(node: Node, name: string, receiver: Node, args: readonly Node[]): Code {
     const list = this.code(receiver);
+    const before = this.#parts;
     const [variable] = args as [Node];
     if (variable.op !== 'id') throw this.#mistake(variable, `${name} is written ${formOf(name)}`);
     const slot = this.#locals.push(variable.args as string) - 1;
@@ -309,8 +298,9 @@ export class Compiler {
     const value = name === 'map' ? this.code(last) : (context: Context) => context.locals[slot];
     // The slot is not reused: a longer list of names would otherwise hide an earlier value.
     this.#locals[slot] = '';
+    const parts = this.#parts - before + 1;
     const test = (item: unknown, context: Context): boolean => {
-      context.steps.take(1);
+      context.steps.take(parts);
       context.locals[slot] = item ?? null;
       return condition === undefined || condition(context);
     };
@@ -321,9 +311,9 @@ export class Compiler {
       if (items === undefined) throw new EvaluationMistake(`Expects a list, not ${described(found)}`);
       switch (name) {
         case 'exists':
-          return isAny(items, (item) => test(item, context));
+          return isAny(items, (item) => test(item, context), context.steps);
         case 'all':
-          return !isAny(items, (item) => !test(item, context));
+          return !isAny(items, (item) => !test(item, context), context.steps);
         case 'exists_one': {
           let count = 0;
           for (const item of items) if (test(item, context)) count += 1;
@@ -367,30 +357,18 @@ export class Compiler {
   }
 }
 
-/** A mistake with its place: `…, at character 5`, or `…, at line 2, character 5`. */
-export function mistakeAt(
-  source: string,
-  message: string,
-  { start, end }: { start: number; end: number },
-): ExpressionMistake {
-  const before = source.slice(0, start).split('\n');
-  const character = [...(before.at(-1) ?? '')].length + 1;
-  const place = source.includes('\n')
-    ? `line ${before.length}, character ${character}`
-    : `character ${character}`;
-  const [what = '', ...rest] = message.split('; ');
-  const sentence = [`${what} (at ${place})`, ...rest].join('; ');
-  return new ExpressionMistake(sentence, { from: start, to: Math.max(end, start) });
-}
+/** JavaScript collects the stack of every error. */
+const STEPS_OF_MISTAKE = 50;
 
 /** Whether an item is true of the test. As the language prescribes, a mistake does not matter if another item decides. */
-function isAny(items: readonly unknown[], test: (item: unknown) => boolean): boolean {
+function isAny(items: readonly unknown[], test: (item: unknown) => boolean, steps: Steps): boolean {
   let mistake: unknown;
   for (const item of items) {
     try {
       if (test(item)) return true;
     } catch (error) {
       if (!canBeIgnored(error)) throw error;
+      steps.take(STEPS_OF_MISTAKE);
       mistake ??= error;
     }
   }

@@ -1,16 +1,10 @@
 /** The functions of expressions: one table from which they are checked, evaluated and documented. */
 
+import { EvaluationMistake } from './mistakes.ts';
 import { Pattern } from './pattern.ts';
-import {
-  Duration,
-  described,
-  EvaluationMistake,
-  isObject,
-  numberOf,
-  type Steps,
-  textOf,
-  timestampAt,
-} from './values.ts';
+import type { Steps } from './steps.ts';
+import { dayOfYear, STEPS_OF_ZONE, toDuration, toTimestamp, wallClock } from './times.ts';
+import { Duration, described, isObject, numberOf, textOf } from './values.ts';
 
 export interface ExpressionFunction {
   /** How it is called: `text.contains(part)`. A method is called on its first argument. */
@@ -70,7 +64,11 @@ export const FUNCTIONS: Readonly<Record<string, ExpressionFunction>> = {
     what: 'the value as text',
     signatures: ['string(list): string', 'string(map): string', 'string(null): string'],
     takes: [1, 1],
-    run: ([value]) => textOf(value),
+    run: ([value], steps) => {
+      const text = textOf(value);
+      steps.read(text);
+      return text;
+    },
   },
   double: {
     form: 'double(value)',
@@ -119,7 +117,7 @@ export const METHODS: Readonly<Record<string, ExpressionFunction>> = {
     form: 'text.contains(part)',
     what: 'true if the text contains the part',
     takes: [1, 1],
-    run: (args) => textAt(args, 0).includes(textAt(args, 1)),
+    run: (args, steps) => searched(args, steps).includes(textAt(args, 1)),
   },
   startsWith: {
     form: 'text.startsWith(part)',
@@ -162,13 +160,14 @@ export const METHODS: Readonly<Record<string, ExpressionFunction>> = {
     form: 'text.indexOf(part)',
     what: 'the position of the part, starting at 0; -1 if the text does not contain it',
     takes: [1, 2],
-    run: (args) => textAt(args, 0).indexOf(textAt(args, 1), args.length > 2 ? numberAt(args, 2) : 0),
+    run: (args, steps) =>
+      searched(args, steps).indexOf(textAt(args, 1), args.length > 2 ? numberAt(args, 2) : 0),
   },
   lastIndexOf: {
     form: 'text.lastIndexOf(part)',
     what: 'the last position of the part; -1 if the text does not contain it',
     takes: [1, 1],
-    run: (args) => textAt(args, 0).lastIndexOf(textAt(args, 1)),
+    run: (args, steps) => searched(args, steps).lastIndexOf(textAt(args, 1)),
   },
   substring: {
     form: 'text.substring(from, to)',
@@ -181,7 +180,7 @@ export const METHODS: Readonly<Record<string, ExpressionFunction>> = {
     what: 'the list of the parts between separators',
     takes: [1, 1],
     run: (args, steps) => {
-      const parts = textAt(args, 0).split(textAt(args, 1));
+      const parts = searched(args, steps).split(textAt(args, 1));
       steps.take(parts.length);
       return parts;
     },
@@ -311,49 +310,16 @@ function clock(
     form: `time.${name}(zone)`,
     what,
     takes: [0, 1],
-    run: ([value, zone]) => {
+    run: ([value, zone], steps) => {
       if (value instanceof Duration && unitMs !== undefined) return Math.trunc(value.ms / unitMs);
       if (!(value instanceof Date))
         throw new EvaluationMistake(`Expects a timestamp, not ${described(value)}`);
-      return read(zone === undefined ? value : wallClock(value, textAt([zone], 0)));
+      if (zone === undefined) return read(value);
+      steps.take(STEPS_OF_ZONE);
+      return read(wallClock(value, textAt([zone], 0)));
     },
     check: ([, zone]) => zone !== undefined && wallClock(new Date(0), textAt([zone], 0)),
   };
-}
-
-function dayOfYear(time: Date): number {
-  return Math.floor((time.getTime() - Date.UTC(time.getUTCFullYear(), 0, 1)) / 86_400_000);
-}
-
-/** Formatters of time zones. There are a few hundred zones. */
-const zones = new Map<string, Intl.DateTimeFormat>();
-
-/** The time whose fields in UTC are those that clocks of a time zone show. */
-function wallClock(time: Date, zone: string): Date {
-  const format = zones.get(zone) ?? formatOf(zone);
-  const part: Record<string, number> = {};
-  for (const { type, value } of format.formatToParts(time)) part[type] = Number(value);
-  const { year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0 } = part;
-  return new Date(Date.UTC(year, month - 1, day, hour, minute, second));
-}
-
-function formatOf(zone: string): Intl.DateTimeFormat {
-  try {
-    const format = new Intl.DateTimeFormat('en-US', {
-      timeZone: zone,
-      hourCycle: 'h23',
-      year: 'numeric',
-      month: 'numeric',
-      day: 'numeric',
-      hour: 'numeric',
-      minute: 'numeric',
-      second: 'numeric',
-    });
-    if (zones.size < 1_000) zones.set(zone, format);
-    return format;
-  } catch {
-    throw new EvaluationMistake(`No such time zone: ${described(zone)}. Use a name such as "Europe/Berlin"`);
-  }
 }
 
 function sizeOf(value: unknown): number {
@@ -375,43 +341,6 @@ function toBoolean([value]: readonly unknown[]): boolean {
   throw new EvaluationMistake(`Cannot convert ${described(value)} to true or false`);
 }
 
-const ISO_TIME = /^\d{4}-\d\d-\d\d(?:[Tt ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:[Zz]|[+-]\d\d:\d\d)?)?$/;
-
-function toTimestamp([value]: readonly unknown[]): Date {
-  if (value instanceof Date) return value;
-  const seconds = numberOf(value);
-  if (seconds !== undefined) return timestampAt(seconds * 1000);
-  const ms = typeof value === 'string' && ISO_TIME.test(value) ? Date.parse(inUtc(value)) : Number.NaN;
-  if (Number.isNaN(ms)) throw new EvaluationMistake(`Cannot convert ${described(value)} to a timestamp`);
-  return timestampAt(ms);
-}
-
-/** A time without a zone means UTC, and never depends on the clock of the machine. */
-function inUtc(text: string): string {
-  return text.length > 10 && !/(?:[Zz]|[+-]\d\d:\d\d)$/.test(text) ? `${text}Z` : text;
-}
-
-const DURATION_UNIT_MS: Readonly<Record<string, number>> = {
-  d: 86_400_000,
-  h: 3_600_000,
-  m: 60_000,
-  s: 1_000,
-  ms: 1,
-};
-
-function toDuration([value]: readonly unknown[]): Duration {
-  if (value instanceof Duration) return value;
-  const text = typeof value === 'string' && value.length <= 40 ? value : '';
-  if (!/^-?(?:\d+(?:\.\d+)?(?:ms|d|h|m|s))+$/.test(text)) {
-    throw new EvaluationMistake(`Cannot convert ${described(value)} to a duration such as "90s" or "36h"`);
-  }
-  let ms = 0;
-  for (const [, amount, unit = ''] of text.matchAll(/(\d+(?:\.\d+)?)(ms|d|h|m|s)/g)) {
-    ms += Number(amount) * (DURATION_UNIT_MS[unit] ?? 0);
-  }
-  return new Duration(text.startsWith('-') ? -ms : ms);
-}
-
 function positions(args: readonly unknown[]): [number, number?] {
   const size = textAt(args, 0).length;
   const from = Math.min(Math.max(numberAt(args, 1), 0), size);
@@ -427,6 +356,13 @@ function joined(args: readonly unknown[], steps: Steps): string {
     return text;
   });
   return texts.join(args.length > 1 ? textAt(args, 1) : '');
+}
+
+/** The text in which a part is searched. */
+function searched(args: readonly unknown[], steps: Steps): string {
+  const text = textAt(args, 0);
+  steps.search(text, textAt(args, 1));
+  return text;
 }
 
 function textAt(args: readonly unknown[], at: number): string {

@@ -4,9 +4,12 @@
  * would need centuries for `(a+)+b`, and has no limit.
  *
  * A pattern becomes a list of instructions. All positions that the pattern may have reached advance together, one
- * character at a time, so no character is read twice.
+ * character at a time, so no character is read twice. A set of positions is a state, and what follows from a state and a
+ * character is remembered.
  */
-import { described, EvaluationMistake, type Steps } from './values.ts';
+import { EvaluationMistake } from './mistakes.ts';
+import type { Steps } from './steps.ts';
+import { described } from './values.ts';
 
 /** Maximum number of characters of a pattern. */
 const MAX_PATTERN = 1_000;
@@ -15,7 +18,9 @@ const MAX_INSTRUCTIONS = 2_000;
 /** Maximum depth of groups. */
 const MAX_DEPTH = 50;
 /** Maximum number of patterns that are kept, because compiling one costs more than matching a title. */
-const MAX_KEPT = 200;
+const MAX_KEPT = 50;
+/** Maximum number of states that a pattern keeps, at about 1 KB. */
+const MAX_STATES = 200;
 
 type Instruction =
   | { kind: 'one'; isOne: (code: number) => boolean }
@@ -28,8 +33,24 @@ type Assertion = 'start' | 'end' | 'line start' | 'line end' | 'boundary' | 'no 
 
 const kept = new Map<string, Pattern>();
 
+/** What the character before a position is, for `^` and `\b`. */
+type Before = 'start' | 'newline' | 'word' | 'other';
+
+/** What a match may have reached between two characters, and what follows from the next one. */
+interface State {
+  /** Indexes of instructions, without those that follow from them. */
+  reached: readonly number[];
+  before: Before;
+  /** States after the characters of ASCII that were read here; true if the pattern has then matched. */
+  next: (State | true | undefined)[];
+}
+
+/** The code of the end of the text, which no character has. */
+const END = -1;
+
 export class Pattern {
   readonly #instructions: readonly Instruction[];
+  #states = new Map<string, State>();
 
   /** @throws EvaluationMistake if the pattern is invalid */
   static of(source: string): Pattern {
@@ -50,87 +71,75 @@ export class Pattern {
 
   /** Whether a part of the text matches. @throws StepsMistake */
   matches(text: string, steps: Steps): boolean {
-    const run = new Run(this.#instructions, text);
-    let at = 0;
-    for (let count = 0; ; count += 1) {
-      if (run.enter(0, at)) return true;
-      if (at >= text.length) return false;
-      const code = text.codePointAt(at) as number;
-      at += code > 0xffff ? 2 : 1;
-      if (run.advance(code, at)) return true;
-      if ((count & 15) === 0) steps.take(1 + run.size);
+    // What the states remember must not decide whether an evaluation has steps left.
+    steps.take((text.length * this.#instructions.length) / 16);
+    let state = this.#state([0], 'start');
+    for (let at = 0; at < text.length; at += 1) {
+      let code = text.charCodeAt(at);
+      if (code >= 0xd800 && code < 0xdc00) {
+        code = text.codePointAt(at) as number;
+        if (code > 0xffff) at += 1;
+      }
+      const known = code < 128 ? state.next[code] : undefined;
+      const next = known ?? this.#after(state, code);
+      if (next === true) return true;
+      if (code < 128) state.next[code] = next;
+      state = next;
     }
-  }
-}
-
-/** The positions of one match, before and after each character. */
-class Run {
-  readonly #instructions: readonly Instruction[];
-  readonly #text: string;
-  #current: number[] = [];
-  #next: number[] = [];
-  /** For each instruction, the position in the text at which it was reached last. */
-  readonly #reached: Int32Array;
-
-  constructor(instructions: readonly Instruction[], text: string) {
-    this.#instructions = instructions;
-    this.#text = text;
-    this.#reached = new Int32Array(instructions.length).fill(-1);
+    return this.#after(state, END) === true;
   }
 
-  get size(): number {
-    return this.#current.length;
-  }
-
-  /** Adds an instruction and those that follow without a character. Returns true if the pattern has matched. */
-  enter(first: number, at: number): boolean {
-    const waiting = [first];
+  /** Reads one character. Returns true if the pattern has matched before it. */
+  #after(state: State, code: number): State | true {
+    const seen = new Set<number>();
+    const waiting = [...state.reached];
+    const after = new Set([0]);
     for (let index = waiting.pop(); index !== undefined; index = waiting.pop()) {
-      if (this.#reached[index] === at) continue;
-      this.#reached[index] = at;
+      if (seen.has(index)) continue;
+      seen.add(index);
       const instruction = this.#instructions[index] as Instruction;
       if (instruction.kind === 'end') return true;
-      if (instruction.kind === 'one') this.#current.push(index);
-      else if (instruction.kind === 'go') waiting.push(instruction.to);
+      if (instruction.kind === 'go') waiting.push(instruction.to);
       else if (instruction.kind === 'either') waiting.push(instruction.second, instruction.first);
-      else if (holds(instruction.assertion, this.#text, at)) waiting.push(index + 1);
+      else if (instruction.kind === 'at') {
+        if (holds(instruction.assertion, state.before, code)) waiting.push(index + 1);
+      } else if (code !== END && instruction.isOne(code)) after.add(index + 1);
     }
-    return false;
+    return this.#state([...after], code === NEWLINE ? 'newline' : isWord(code) ? 'word' : 'other');
   }
 
-  /** Reads one character, which ends at the given position. */
-  advance(code: number, at: number): boolean {
-    const before = this.#current;
-    this.#current = this.#next;
-    this.#current.length = 0;
-    this.#next = before;
-    for (const index of before) {
-      const instruction = this.#instructions[index] as Instruction & { kind: 'one' };
-      if (instruction.isOne(code) && this.enter(index + 1, at)) return true;
-    }
-    return false;
+  #state(reached: number[], before: Before): State {
+    const key = `${before} ${reached.sort((a, b) => a - b).join()}`;
+    const known = this.#states.get(key);
+    if (known !== undefined) return known;
+    if (this.#states.size >= MAX_STATES) this.#states = new Map();
+    const state: State = { reached, before, next: [] };
+    this.#states.set(key, state);
+    return state;
   }
 }
 
-function holds(assertion: Assertion, text: string, at: number): boolean {
+const NEWLINE = 10;
+
+function holds(assertion: Assertion, before: Before, code: number): boolean {
   switch (assertion) {
     case 'start':
-      return at === 0;
+      return before === 'start';
     case 'end':
-      return at === text.length;
+      return code === END;
     case 'line start':
-      return at === 0 || text[at - 1] === '\n';
+      return before === 'start' || before === 'newline';
     case 'line end':
-      return at === text.length || text[at] === '\n';
+      return code === END || code === NEWLINE;
     case 'boundary':
-      return isWord(text[at - 1]) !== isWord(text[at]);
+      return (before === 'word') !== isWord(code);
     case 'no boundary':
-      return isWord(text[at - 1]) === isWord(text[at]);
+      return (before === 'word') === isWord(code);
   }
 }
 
-function isWord(character: string | undefined): boolean {
-  return character !== undefined && /^\w$/.test(character);
+function isWord(code: number): boolean {
+  return code !== END && /^\w$/.test(String.fromCodePoint(code));
 }
 
 interface Flags {

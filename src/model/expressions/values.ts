@@ -4,43 +4,8 @@
  * All numbers are doubles, as in JSON. A number whose digits a double would lose (`JSON.rawJSON`) keeps its text, and
  * counts as the nearest double.
  */
-
-/**
- * An expression cannot be evaluated for certain values, such as `"a" < 1` or more than `MAX_STEPS` steps. The message
- * is one sentence without a full stop.
- */
-export class EvaluationMistake extends Error {
-  override readonly name: string = 'EvaluationMistake';
-  /** Whether the message already quotes the part of the expression. */
-  isPlaced = false;
-}
-
-/** An expression has used all its steps, so that no part of it may continue. */
-export class StepsMistake extends EvaluationMistake {
-  override readonly name = 'StepsMistake';
-}
-
-/** Maximum number of steps of one evaluation, which takes a few milliseconds. Each item of a list is one. */
-const MAX_STEPS = 100_000;
-
-/** Counts what an evaluation does, because lists in lists and long texts multiply. */
-export class Steps {
-  #left = MAX_STEPS;
-
-  /** @throws StepsMistake */
-  take(count: number): void {
-    this.#left -= count;
-    if (this.#left < 0) {
-      throw new StepsMistake(`The evaluation takes more than ${MAX_STEPS.toLocaleString('en')} steps`);
-    }
-  }
-
-  /** Counts reading a text or a list. */
-  read(value: unknown): void {
-    if (typeof value === 'string') this.take(1 + (value.length >> 4));
-    else this.take(Array.isArray(value) ? 1 + (value.length >> 3) : 1);
-  }
-}
+import { EvaluationMistake } from './mistakes.ts';
+import type { Steps } from './steps.ts';
 
 /** The difference of two timestamps. */
 export class Duration {
@@ -90,6 +55,10 @@ export function itemOf(value: unknown, key: unknown): unknown {
 
 /** Compares two values of any types. Values of different types are not equal. */
 export function areEqual(one: unknown, other: unknown, steps: Steps): boolean {
+  if (typeof one === 'string') {
+    steps.read(one);
+    return one === other;
+  }
   if (one === other) return true;
   if (typeof one !== 'object' && typeof other !== 'object') return false;
   if (one === null || other === null) return false;
@@ -116,9 +85,12 @@ export function areEqual(one: unknown, other: unknown, steps: Steps): boolean {
  *
  * @throws EvaluationMistake if the values have no common order
  */
-export function orderOf(one: unknown, other: unknown): number {
+export function orderOf(one: unknown, other: unknown, steps: Steps): number {
   if (one === null || other === null) return Number.NaN;
-  if (typeof one === 'string' && typeof other === 'string') return one < other ? -1 : one > other ? 1 : 0;
+  if (typeof one === 'string' && typeof other === 'string') {
+    steps.read(one);
+    return one < other ? -1 : one > other ? 1 : 0;
+  }
   const left = quantityOf(one);
   const right = quantityOf(other);
   if (left === undefined || right === undefined || left.kind !== right.kind) {
