@@ -70,8 +70,11 @@ export interface PendingEvent extends NewEvent {
   id: string;
   /** When it happened, in epoch milliseconds. */
   at: number;
-  /** Set for a test event: its only delivery. The webhook receives the event even if it is not subscribed to it. */
-  test?: { deliveryId: string; webhookId: string };
+  /**
+   * Set for a test event: its only delivery, and the revision of the rule that shapes it; null: none does. The webhook
+   * receives the event even if it is not subscribed to it.
+   */
+  test?: { deliveryId: string; webhookId: string; revision: number | null };
   /** The id of a webhook that does not receive the event. */
   exceptWebhookId?: string;
 }

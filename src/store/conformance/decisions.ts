@@ -41,6 +41,7 @@ export function testDecisions(open: Open): void {
       createdAt: store.now(),
       revision: 1,
       rule: RULE,
+      isTest: false,
       progress: null,
       hasQuiet: false,
       turn: 0,
@@ -79,6 +80,94 @@ export function testDecisions(open: Open): void {
       filter: RULE.filter,
     });
     assert.equal(await store.decisions.raise({ teamId: at.teamId }), null);
+  });
+
+  it('several steps of a webhook are written together, each in its turn', async ({ store }) => {
+    const { at, webhookId } = await oneDecision(store);
+    const { teamId, workflowId } = at;
+    for (let n = 0; n < 3; n += 1) await nextEvent(store, at);
+    const { decisions } = await store.decisions.pending({ teamId, limit: 9, each: 3, now: store.now() });
+    assert.deepEqual(
+      decisions.map(({ sequence }) => sequence),
+      [1, 2, 3],
+    );
+    const row = { workflowId, id: 'a', until: 9, sent: '1', newest: '1', sequence: 1, revision: 1 };
+    const basis = (place: number, turn: number) => {
+      const { sequence, rewrites } = decisions[place] as PendingDecision;
+      return { webhookId, workflowId, sequence, rewrites, turn };
+    };
+    const steps: DecisionStep[] = [
+      { ...basis(0, 0), progress: 1, quiet: { set: [row, { ...row, id: 'b' }] } },
+      {
+        ...basis(0, 1),
+        ...sent(null),
+        quiet: { set: [{ ...row, newest: '2' }], remove: [{ ...row, id: 'b' }] },
+      },
+      { ...basis(1, 3), ...sent(null) },
+      { ...basis(1, 2), ...sent(null), outcome: { state: 'filtered' }, reason: '0 of 2 differences match' },
+    ];
+    assert.deepEqual(await store.decisions.step({ teamId, steps }), [true, true, false, true]);
+    const quiet = await store.decisions.quiet({ teamId, webhookId, workflowId, ids: ['a', 'b'] });
+    assert.deepEqual(quiet, [{ ...row, newest: '2' }]);
+    assert.equal((await load(store, teamId, webhookId)).length, 1);
+    const [next] = (await read(store, teamId)).decisions;
+    assert.deepEqual([next?.sequence, next?.turn], [3, 3]);
+    const states = async (filter: object) =>
+      (await store.decisions.list({ teamId, limit: 9, ...filter })).map(({ sequence, state }) => [
+        sequence,
+        state,
+      ]);
+    assert.deepEqual(await states({ webhookId, states: ['filtered', 'pending'] }), [
+      [4, 'pending'],
+      [3, 'pending'],
+      [2, 'filtered'],
+    ]);
+    assert.deepEqual(await states({ webhookId, before: { sequence: 2, webhookId } }), [[1, 'sent']]);
+    assert.deepEqual(await states({ eventId: decisions[1]?.eventId }), [[2, 'filtered']]);
+    assert.deepEqual(await states({ eventId: decisions[1]?.eventId, webhookId: 'other' }), []);
+    assert.deepEqual((await states({})).length, 4);
+    assert.deepEqual(await states({ states: [] }), []);
+  });
+
+  it('a test of a webhook with a format is a decision whose delivery has the id that was returned', async ({
+    store,
+  }) => {
+    const at = await makeWorkflow(store);
+    const { teamId } = at;
+    const plain = await subscribe(store, at);
+    const shaped = await subscribe(store, at, {
+      rule: { ...RULE, format: 'cloudevents' },
+      url: 'https://b.example',
+    });
+    const made = await store.webhooks.test({ teamId, id: plain });
+    assert.equal((await store.deliveries.get({ teamId, id: made?.deliveryId ?? '' }))?.origin, 'test');
+    const test = await store.webhooks.test({ teamId, id: shaped });
+    const [decision] = (await read(store, teamId)).decisions;
+    assert.equal(decision?.isTest, true);
+    await stepAs(store, decision as PendingDecision, { progress: {} });
+    const [again] = (await read(store, teamId)).decisions;
+    await stepAs(store, again as PendingDecision, sent('{"specversion":"1.0"}'));
+    const delivery = await store.deliveries.get({ teamId, id: test?.deliveryId ?? '' });
+    assert.deepEqual(
+      [delivery?.origin, delivery?.body, delivery?.eventId],
+      ['test', '{"specversion":"1.0"}', test?.eventId],
+    );
+  });
+
+  it('a step that was computed before an erasure does not count', async ({ store }) => {
+    const { at, next } = await oneDecision(store);
+    const { teamId, workflowId } = at;
+    const before = await next();
+    const [event] = await store.events.list({ teamId, afterSequence: 0, limit: 1 });
+    const text = {
+      key: '[1]',
+      was: event?.body ?? '',
+      text: (event?.body ?? '').replace('queued', 'Queued'),
+    };
+    await store.erasure.rewrite({ teamId, place: 'event', texts: [text] });
+    assert.deepEqual(await stepAs(store, before, sent('erased')), [false]);
+    assert.equal((await next()).rewrites, before.rewrites + 1);
+    assert.equal(workflowId, before.workflowId);
   });
 
   it('records are quiet until their cooldown ends, and then go into one message of their own', async ({
@@ -144,7 +233,7 @@ async function subscribe(store: Store, at: At, changes: { rule?: Rule | null; ur
   const made = await store.webhooks.subscribe({
     ...at,
     url: 'https://a.example/hook',
-    events: ['workflow_queued'],
+    events: ['workflow_queued', 'workflow_canceled'],
     secret: 'sealed',
     limit: 50,
     rule: RULE,
@@ -156,6 +245,14 @@ async function subscribe(store: Store, at: At, changes: { rule?: Rule | null; ur
 
 function read(store: Store, teamId: string) {
   return store.decisions.pending({ teamId, limit: 100, now: store.now() });
+}
+
+/** Adds an event of the workflow. */
+async function nextEvent(store: Store, { teamId, workflowId }: At): Promise<void> {
+  const jobs = await store.jobs.recent({ teamId, workflowIds: [workflowId], each: 1 });
+  const [newest] = jobs.get(workflowId) ?? [];
+  if (newest?.state !== 'queued') await makeJob(store, { teamId, workflowId });
+  else await store.jobs.cancel({ teamId, id: newest.id, by: 'somebody' });
 }
 
 /** One pending decision of a webhook with `RULE`. */

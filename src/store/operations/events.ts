@@ -39,16 +39,18 @@ export function appendEvent(tx: Tx, event: NewEvent, options: { exceptWebhookId?
 }
 
 /**
- * Appends an event for one webhook only, even if the webhook is not subscribed to it, without asking its filter.
+ * Appends an event for one webhook only, even if the webhook is not subscribed to it, and without asking its filter. If
+ * the webhook has a format, the delivery is made by a decision, because no transaction evaluates a template.
  */
 export function appendTestEvent(
   tx: Tx,
   event: NewEvent,
-  { id: webhookId }: Pick<Webhook, 'id'>,
+  { id: webhookId, rule, ruleRevision }: Pick<Webhook, 'id' | 'rule' | 'ruleRevision'>,
 ): { eventId: string; deliveryId: string } {
   const eventId = newId('evt', tx.now);
   const deliveryId = newId('dlv', tx.now);
-  tx.events.push({ ...event, id: eventId, at: tx.now, test: { deliveryId, webhookId } });
+  const revision = rule === null || rule.format === 'standard' ? null : ruleRevision;
+  tx.events.push({ ...event, id: eventId, at: tx.now, test: { deliveryId, webhookId, revision } });
   return { eventId, deliveryId };
 }
 
@@ -83,12 +85,19 @@ async function writeTeam(tx: Tx, teamId: string, events: readonly PendingEvent[]
   if (team === undefined) throw new Error(`Cannot write an event: the team ${teamId} does not exist`);
   const last = Math.max(team.sequence, newest?.sequence ?? 0);
   const numbered = events.map((event, at) => ({ ...event, sequence: last + 1 + at }));
-  const decisions: (readonly (string | number)[])[] = [];
+  const decisions: (readonly (string | number | null)[])[] = [];
   const deliveries = numbered.flatMap((event) => {
     const { type, workflowId, sequence, test, exceptWebhookId, at } = event;
     const delivery = (id: string, webhookId: string, origin: DeliveryOrigin) =>
       [teamId, id, webhookId, sequence, 'waiting', at, at, origin] as const;
-    if (test !== undefined) return [delivery(test.deliveryId, test.webhookId, 'test')];
+    const decide = (webhookId: string, revision: number, deliveryId: string | null = null) =>
+      decisions.push([teamId, sequence, webhookId, revision, 'pending', at, deliveryId]);
+    if (test !== undefined) {
+      const { deliveryId, webhookId, revision } = test;
+      if (revision === null) return [delivery(deliveryId, webhookId, 'test')];
+      decide(webhookId, revision, deliveryId);
+      return [];
+    }
     const ofTeam = webhooks.get('') ?? [];
     const ofWorkflow = workflowId === null ? [] : (webhooks.get(workflowId) ?? []);
     const subscribers = [...ofTeam, ...ofWorkflow].filter(
@@ -96,7 +105,7 @@ async function writeTeam(tx: Tx, teamId: string, events: readonly PendingEvent[]
     );
     return subscribers.flatMap(({ id, revision }) => {
       if (revision === null) return [delivery(newId('dlv', at), id, 'event')];
-      decisions.push([teamId, sequence, id, revision, 'pending', at]);
+      decide(id, revision);
       return [];
     });
   });
@@ -189,6 +198,7 @@ const DECISION_COLUMNS = {
   revision: 'integer',
   state: 'text',
   created_at: 'bigint',
+  delivery_id: 'text',
 } satisfies Record<string, ColumnType>;
 
 interface Subscription {

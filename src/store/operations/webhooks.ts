@@ -2,7 +2,7 @@
 
 import { Problem } from '../../model/error.ts';
 import { pausedData, testData } from '../../model/event.ts';
-import { hasRule, type Rule } from '../../model/rule.ts';
+import type { Rule } from '../../model/rule.ts';
 import {
   DEFAULT_WEBHOOK_SETTINGS,
   eventSetKey,
@@ -121,9 +121,12 @@ export async function subscribe(
   return { outcome: 'created', webhook: toWebhook(row) };
 }
 
-/** Returns the rule, or null if it is the same as having none. */
+/**
+ * Returns the rule, or null if it is the same as having none. This does not call `hasRule`, because the threads that
+ * write need not load the language of filters.
+ */
 function effective(rule: Rule | null | undefined): Rule | null {
-  return rule != null && hasRule(rule) ? rule : null;
+  return rule != null && (rule.filter !== null || rule.format !== 'standard') ? rule : null;
 }
 
 /** Returns the same text for rules that decide and write the same. The order of a template's keys counts. */

@@ -42,11 +42,13 @@ export interface StepBasis {
   rewrites: number;
 }
 
-/** The oldest pending decision of a webhook. */
+/** A pending decision of a webhook. */
 export interface PendingDecision extends JudgedEvent, StepBasis {
   webhookId: string;
   revision: number;
   rule: Rule;
+  /** Whether the event is a test, which is sent even if the filter does not match. */
+  isTest: boolean;
   /** What earlier steps have found; null at first. */
   progress: unknown;
   /** Whether any record of the event's workflow is quiet. */
@@ -117,17 +119,24 @@ export const rewritesOf = (workflowId: string): string => `
 
 const HEADS = `${WAITING}
   select webhook.id as "webhookId", webhook.rule_turn as turn, ${rewritesOf('event.workflow_id')} as rewrites,
-    decision.revision, webhook_rule.rule, decision.progress, ${EVENT},
+    decision.revision, webhook_rule.rule, decision.progress, ${EVENT}, decision.delivery_id is not null as "isTest",
     (select true from quiet_record q where q.team_id = $1 and q.webhook_id = webhook.id
        and q.workflow_id = event.workflow_id order by q.record_key limit 1) as "hasQuiet"
-  from (select * from head where webhook_id <> all($2::text[]) limit $3) first
+  from (
+    select head.*, (
+      select d.event_sequence from decision d /* use decision_state */
+      where d.team_id = $1 and d.state = 'pending' and d.webhook_id = head.webhook_id
+      order by d.event_sequence limit 1 offset $4) as last
+    from head where webhook_id <> all($2::text[]) limit $3
+  ) first
   join webhook on webhook.team_id = $1 and webhook.id = first.webhook_id
-  join decision on decision.team_id = $1 and decision.event_sequence = first.sequence
-               and decision.webhook_id = first.webhook_id
-  join event on event.team_id = $1 and event.sequence = first.sequence
+  join decision on decision.team_id = $1 and decision.state = 'pending' and decision.webhook_id = first.webhook_id
+    and decision.event_sequence >= first.sequence
+    and decision.event_sequence <= coalesce(first.last, ${Number.MAX_SAFE_INTEGER})
+  join event on event.team_id = $1 and event.sequence = decision.event_sequence
   join webhook_rule on webhook_rule.team_id = $1 and webhook_rule.webhook_id = first.webhook_id
                    and webhook_rule.revision = decision.revision
-  order by webhook.id`;
+  order by webhook.id, event.sequence`;
 
 const ENDING = `${RESTING}
   select webhook_id as "webhookId" from ending
@@ -137,8 +146,8 @@ const ENDING = `${RESTING}
   limit $3`;
 
 /**
- * Returns the oldest pending decision of each of up to `limit` webhooks of a team, and up to `limit` other webhooks with
- * records whose cooldown has ended. Leaves out the webhooks of `except`.
+ * Returns the oldest pending decisions of up to `limit` webhooks of a team, up to `each` of a webhook (default: 1), and up
+ * to `limit` other webhooks with records whose cooldown has ended. Leaves out the webhooks of `except`.
  */
 export async function pending(
   view: View,
@@ -146,8 +155,9 @@ export async function pending(
     teamId,
     limit,
     now,
+    each = 1,
     except = [],
-  }: { teamId: string; limit: number; now: number; except?: readonly string[] },
+  }: { teamId: string; limit: number; now: number; each?: number; except?: readonly string[] },
 ): Promise<{ decisions: PendingDecision[]; ended: { webhookId: string }[] }> {
   const [heads, ended] = await Promise.all([
     view.db.all<Omit<PendingDecision, 'rule' | 'progress'> & { rule: string; progress: string | null }>(
@@ -155,11 +165,13 @@ export async function pending(
       teamId,
       except,
       limit,
+      each - 1,
     ),
     view.db.all<{ webhookId: string }>(ENDING, teamId, except, limit, now),
   ]);
-  const decisions = heads.map(({ rule, progress, hasQuiet, ...row }) => ({
+  const decisions = heads.map(({ rule, progress, hasQuiet, isTest, ...row }) => ({
     ...row,
+    isTest: Boolean(isTest),
     rule: JSON.parse(rule),
     progress: progress === null ? null : JSON.parse(progress),
     hasQuiet: Boolean(hasQuiet),

@@ -35,14 +35,14 @@ interface Common extends StepBasis {
 }
 
 /** One step of one webhook. */
-export type DecisionStep = Common & (GoesOn | Decided | Ended);
+export type DecisionStep = Common & (Progress | Outcome | Ended);
 
-interface GoesOn {
+interface Progress {
   /** A JSON value. */
   progress: unknown;
 }
 
-interface Decided {
+interface Outcome {
   outcome: ({ state: 'sent' } & Message) | { state: 'filtered' };
   matched: number | null;
   examined: number | null;
@@ -56,18 +56,19 @@ interface Ended {
 }
 
 /**
- * Writes steps of different webhooks of a team in one transaction. Returns for each step whether it counts. A step does
- * not count if its webhook was removed. Rejects with `database_busy`, and writes nothing, if an erasure has interfered.
+ * Writes steps of webhooks of a team in one transaction. Several steps of one webhook come in their order, each with the
+ * next turn. Returns for each step whether it counts. A step does not count if its webhook was removed. Rejects with `database_busy`, and writes nothing, if an erasure has interfered.
  */
 export async function step(
   tx: Tx,
   { teamId, steps }: { teamId: string; steps: readonly DecisionStep[] },
 ): Promise<boolean[]> {
   const basis = await lockAll(tx, teamId, steps);
-  const counts = steps.map((one, place) => {
-    const isRepeated = steps.findIndex(({ webhookId }) => webhookId === one.webhookId) < place;
-    const turn = basis.turns.get(one.webhookId);
-    return !isRepeated && turn === one.turn && basis.rewritesOf(one) === one.rewrites;
+  const turns = new Map(basis.turns);
+  const counts = steps.map((one) => {
+    const isNext = turns.get(one.webhookId) === one.turn && basis.rewritesOf(one) === one.rewrites;
+    if (isNext) turns.set(one.webhookId, one.turn + 1);
+    return isNext;
   });
   const counted = steps.filter((_, place) => counts[place]);
   if (counted.length === 0) return counts;
@@ -116,21 +117,22 @@ async function lockAll(tx: Tx, teamId: string, steps: readonly DecisionStep[]): 
   };
 }
 
-const DECIDE_COLUMNS = `
-  state = given.state, progress = given.progress, matched = given.matched, examined = given.examined,
-  reason = given.reason, delivery_id = given.delivery_id`;
+// The id of the delivery of a test event is set in advance.
 const DECIDE = {
   sqlite: `
-    update decision set state = $4, progress = $5, matched = $6, examined = $7, reason = $8, delivery_id = $9
+    update decision set state = $4, progress = $5, matched = $6, examined = $7, reason = $8,
+      delivery_id = coalesce(delivery_id, $9)
     where team_id = $1 and event_sequence = $2 and webhook_id = $3 and state = 'pending'
-    returning webhook_id as "webhookId"`,
+    returning webhook_id as "webhookId", event_sequence as sequence, delivery_id as "deliveryId"`,
   postgres: `
-    update decision set ${DECIDE_COLUMNS}
+    update decision set state = given.state, progress = given.progress, matched = given.matched,
+      examined = given.examined, reason = given.reason, delivery_id = coalesce(decision.delivery_id, given.delivery_id)
     from unnest($2::bigint[], $3::text[], $4::text[], $5::text[], $6::integer[], $7::integer[], $8::text[], $9::text[])
       as given (event_sequence, webhook_id, state, progress, matched, examined, reason, delivery_id)
     where decision.team_id = $1 and decision.event_sequence = given.event_sequence
       and decision.webhook_id = given.webhook_id and decision.state = 'pending'
-    returning decision.webhook_id as "webhookId"`,
+    returning decision.webhook_id as "webhookId", decision.event_sequence as sequence,
+              decision.delivery_id as "deliveryId"`,
 };
 
 const MESSAGE_COLUMNS = {
@@ -156,26 +158,42 @@ async function decide(
     const sent = events.has(one.sequence) ? messageOf(one) : null;
     return { one, sent, id: sent === null ? null : newId('dlv', tx.now) };
   });
-  const rows = made.flatMap(({ one, id }) => {
-    const { sequence, webhookId } = one;
+  // If there are several steps of one decision, the last one says all.
+  const rows = new Map<string, (string | number | null)[]>();
+  for (const { one, id } of made) {
+    const key = keyOf(one);
+    const of = [one.sequence, one.webhookId];
     if ('progress' in one) {
-      return [[sequence, webhookId, 'pending', JSON.stringify(one.progress), null, null, null, null]];
+      rows.set(key, [...of, 'pending', JSON.stringify(one.progress), null, null, null, null]);
+    } else if ('outcome' in one) {
+      rows.set(key, [...of, one.outcome.state, null, one.matched, one.examined, one.reason, id]);
     }
-    if (!('outcome' in one)) return [];
-    return [[sequence, webhookId, one.outcome.state, null, one.matched, one.examined, one.reason, id]];
-  });
-  const decided = await forEach<{ webhookId: string }>(tx.db, DECIDE, [teamId], rows);
-  const webhooks = new Set(decided.map(({ webhookId }) => webhookId));
-  const deliveries = made.flatMap(({ one, sent, id }) => {
+  }
+  const decided = await forEach<Decided>(tx.db, DECIDE, [teamId], [...rows.values()]);
+  const ids = new Map(decided.map((one) => [keyOf(one), one.deliveryId]));
+  const deliveries = made.flatMap(({ one, sent, id: ownId }) => {
     const { webhookId, sequence } = one;
-    if (sent === null || ('outcome' in one && !webhooks.has(webhookId))) return [];
+    const id = 'outcome' in one ? ids.get(keyOf(one)) : ownId;
+    if (sent === null || id == null) return [];
     touchLane(tx, teamId, webhookId);
+    const origin = id === ownId ? 'event' : 'test';
     const { body, messageId } = sent;
     return [
-      [teamId, id, webhookId, sequence, 'waiting', tx.now, tx.now, 'event', CLASS, body, messageId] as const,
+      [teamId, id, webhookId, sequence, 'waiting', tx.now, tx.now, origin, CLASS, body, messageId] as const,
     ];
   });
   await insertAll(tx.db, 'delivery', MESSAGE_COLUMNS, deliveries);
+}
+
+/** A decision that was written, with the id of its delivery. */
+interface Decided {
+  webhookId: string;
+  sequence: number;
+  deliveryId: string | null;
+}
+
+function keyOf({ webhookId, sequence }: { webhookId: string; sequence: number }): string {
+  return `${webhookId} ${sequence}`;
 }
 
 function messageOf(one: DecisionStep): Message | null {
@@ -213,49 +231,48 @@ const REMOVE = {
 };
 
 async function setQuiet(tx: Tx, teamId: string, steps: readonly DecisionStep[]): Promise<void> {
-  const removed = steps.flatMap(({ webhookId, quiet }) =>
-    (quiet?.remove ?? []).map(({ workflowId, id }) => [webhookId, workflowId, recordKey(id)]),
-  );
-  const set = steps.flatMap(({ webhookId, quiet }) =>
-    (quiet?.set ?? []).map(
-      (row) =>
-        [
-          teamId,
-          webhookId,
-          row.workflowId,
-          recordKey(row.id),
-          row.id,
-          row.until,
-          row.sent,
-          row.newest,
-          row.sequence,
-          row.revision,
-        ] as const,
-    ),
-  );
-  const until = set.reduce((first, [, , , , , at]) => Math.min(first, at), Number.POSITIVE_INFINITY);
-  if (set.length > 0) touchDecisions(tx, teamId, until);
+  const set = new Map<string, (string | number | null)[]>();
+  const removed = new Map<string, string[]>();
+  // Of several steps of one webhook, the last one counts for a record.
+  for (const { webhookId, quiet } of steps) {
+    for (const { workflowId, id } of quiet?.remove ?? []) {
+      const key = [webhookId, workflowId, recordKey(id)];
+      set.delete(key.join(' '));
+      removed.set(key.join(' '), key);
+    }
+    for (const row of quiet?.set ?? []) {
+      const key = [webhookId, row.workflowId, recordKey(row.id)];
+      removed.delete(key.join(' '));
+      const { id, until, sent, newest, sequence, revision } = row;
+      set.set(key.join(' '), [teamId, ...key, id, until, sent, newest, sequence, revision]);
+    }
+  }
+  const until = steps
+    .flatMap(({ quiet }) => quiet?.set ?? [])
+    .reduce((first, row) => Math.min(first, row.until), Number.POSITIVE_INFINITY);
+  if (set.size > 0) touchDecisions(tx, teamId, until);
   await Promise.all([
-    forEach(tx.db, REMOVE, [teamId], removed),
-    insertAll(tx.db, 'quiet_record', QUIET_COLUMNS, set, REPLACE),
+    forEach(tx.db, REMOVE, [teamId], [...removed.values()]),
+    insertAll(tx.db, 'quiet_record', QUIET_COLUMNS, [...set.values()], REPLACE),
   ]);
 }
 
 const TAKE_TURN = {
   sqlite: `
-    update webhook set rule_turn = rule_turn + 1, rule_mistake = coalesce($3, rule_mistake)
+    update webhook set rule_turn = $3, rule_mistake = coalesce($4, rule_mistake)
     where team_id = $1 and id = $2 returning id`,
   postgres: `
-    update webhook set rule_turn = webhook.rule_turn + 1, rule_mistake = coalesce(given.mistake, webhook.rule_mistake)
-    from unnest($2::text[], $3::text[]) as given (id, mistake)
+    update webhook set rule_turn = given.turn, rule_mistake = coalesce(given.mistake, webhook.rule_mistake)
+    from unnest($2::text[], $3::bigint[], $4::text[]) as given (id, turn, mistake)
     where webhook.team_id = $1 and webhook.id = given.id returning webhook.id`,
 };
 
 async function takeTurns(tx: Tx, teamId: string, steps: readonly DecisionStep[]): Promise<void> {
-  const rows = steps.map(({ webhookId, mistake }) => [
-    webhookId,
-    mistake == null ? null : JSON.stringify(mistake),
-  ]);
+  const rows = [...Map.groupBy(steps, ({ webhookId }) => webhookId)].map(([webhookId, ofOne]) => {
+    const mistake = ofOne.findLast((one) => one.mistake != null)?.mistake ?? null;
+    const turn = Math.max(...ofOne.map((one) => one.turn)) + 1;
+    return [webhookId, turn, mistake === null ? null : JSON.stringify(mistake)];
+  });
   await forEach(tx.db, TAKE_TURN, [teamId], rows);
 }
 
