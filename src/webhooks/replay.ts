@@ -7,7 +7,7 @@ import { countWords, grouped } from '../std/amounts.ts';
 import { type Chore, inSteps } from '../std/chore.ts';
 import { type ChoreDeps, choreOnOneNode } from '../store/on-one-node.ts';
 import type { HistoryPlace } from '../store/operations/deliveries.ts';
-import type { ReplayedDelivery } from '../store/operations/replays.ts';
+import { keyOfMessage, type ReplayedDelivery } from '../store/operations/replays.ts';
 import { quietMs } from '../store/quiet.ts';
 import type { Store } from '../store/store.ts';
 
@@ -62,15 +62,16 @@ async function tally(
   deliveries: Store['deliveries'],
   selection: ReplaySelection,
 ): Promise<Pick<ReplayPlan, 'count' | 'byState' | 'isComplete'>> {
-  const seen = new Set<number>();
+  const seen = new Set<string>();
   const byState = { waiting: 0, delivered: 0, dead: 0, canceled: 0 };
   let after: HistoryPlace | null | undefined;
   for (let looked = 0; after !== null && looked < MAX_LOOKED_AT; looked += PART) {
     const input = { ...selection, limit: PART };
     const part = await deliveries.replayable(after === undefined ? input : { ...input, after });
-    for (const { sequence, state } of part.found) {
-      if (seen.has(sequence)) continue;
-      seen.add(sequence);
+    for (const { state, ...message } of part.found) {
+      const key = keyOfMessage(message);
+      if (seen.has(key)) continue;
+      seen.add(key);
       byState[state] += 1;
     }
     after = part.next;
@@ -123,16 +124,18 @@ export async function replayOutcome(
 ): Promise<ReplayOutcome> {
   const sum = { arrived: 0, underWay: 0, failed: 0, canceled: 0 };
   const failures = new Map<string, ReplayFailure>();
-  let after = 0;
+  let last: ReplayedDelivery | undefined;
   let isComplete = false;
   for (let looked = 0; !isComplete && looked < MAX_READ; looked += PART) {
-    const part = await deliveries.replayed({ teamId, id, after, limit: PART });
+    const after =
+      last === undefined ? { after: 0 } : { after: last.sequence, afterMessageId: last.messageId };
+    const part = await deliveries.replayed({ teamId, id, ...after, limit: PART });
     for (const delivery of part) {
       const kind = kindOf(delivery, { createdAt, now: now() });
       sum[kind] += 1;
       if (kind === 'failed') count(failures, delivery);
     }
-    after = part.at(-1)?.sequence ?? after;
+    last = part.at(-1) ?? last;
     isComplete = part.length < PART;
     await nextTurn();
   }

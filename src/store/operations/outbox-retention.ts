@@ -3,9 +3,12 @@
 import { earlier } from '../../std/earlier.ts';
 import { deletion } from '../sql.ts';
 import type { Tx } from '../transaction.ts';
+import { firstEnd, oldestPending } from './rules/decisions.ts';
 import { countDead } from './usage.ts';
 
 const AGAIN_MS = 3_600_000;
+/** The longest cooldown (`model/rule.ts`). An event that a quiet record needs happened at most this long before its end. */
+const MAX_COOLDOWN_MS = 7 * 86_400_000;
 
 /** A place in the deliveries of a team: a webhook, and the last delivery of it that was visited. */
 interface ExpirePlace {
@@ -106,7 +109,9 @@ async function giveUp(tx: Tx, teamId: string, ids: readonly string[]): Promise<n
 
 /**
  * Deletes attempts of a team that are older than `attemptsMs`, and events and finished replays older than `eventsMs`;
- * events are deleted with all their deliveries. Events with a waiting delivery are kept, and so is the newest event.
+ * events are deleted with all their deliveries and decisions. Events with a waiting delivery are kept, and so is the
+ * newest event, and every event since the first one that a rule still needs: for a pending decision, or for the message
+ * about a record whose cooldown ends.
  * Deletes about `limit` rows of each table per call; call with `after: next` until `done`. `next` is the sequence of the
  * last event that was visited. `at` is when the oldest event or attempt that is left may be deleted.
  */
@@ -164,7 +169,9 @@ async function pruneEvents(
   const newest = await tx.db.get<{ sequence: number }>`
     select sequence from event where team_id = ${teamId} order by sequence desc limit 1`;
   if (newest === undefined) return undefined;
-  const before = tx.now - eventsMs;
+  const [pendingAt, endAt] = await Promise.all([oldestPending(tx, { teamId }), firstEnd(tx, { teamId })]);
+  const neededAt = earlier(pendingAt, endAt === null ? null : endAt - MAX_COOLDOWN_MS);
+  const before = Math.min(tx.now - eventsMs, neededAt ?? Number.POSITIVE_INFINITY);
   const pruned = await pruneTeam(tx, { teamId, lastSequence: newest.sequence, after, before, limit });
   return pruned.done ? undefined : pruned.sequence;
 }
@@ -202,12 +209,21 @@ async function pruneTeam(
   const old = events
     .filter((_, n) => places[n] === 'goes' && (end === -1 || n < end))
     .map(({ sequence }) => sequence);
-  // The first events alone may have more deliveries than one call deletes. Later events are then left for the next
-  // call.
-  const enough = await tx.db.get<{ sequence: number }>`
-    select event_sequence as sequence from delivery /* use delivery_event */
-    where team_id = ${teamId} and event_sequence = any(${old}::bigint[])
-    order by event_sequence, id limit 1 offset ${limit}`;
+  // The first events alone may have more deliveries or decisions than one call deletes. Later events are then left for
+  // the next call.
+  const full = await Promise.all([
+    tx.db.get<{ sequence: number }>`
+      select event_sequence as sequence from delivery /* use delivery_event */
+      where team_id = ${teamId} and event_sequence = any(${old}::bigint[])
+      order by event_sequence, id limit 1 offset ${limit}`,
+    tx.db.get<{ sequence: number }>`
+      select event_sequence as sequence from decision
+      where team_id = ${teamId} and event_sequence = any(${old}::bigint[])
+      order by event_sequence, webhook_id limit 1 offset ${limit}`,
+  ]);
+  const [enough] = full
+    .filter((one) => one !== undefined)
+    .sort((one, other) => one.sequence - other.sequence);
   const first = enough === undefined ? old : old.filter((sequence) => sequence <= enough.sequence);
   const firstLeft = await deleteEvents(tx, { teamId, sequences: first, limit });
   if (firstLeft !== undefined) return { done: false, sequence: firstLeft - 1 };
@@ -250,6 +266,7 @@ async function deleteEvents(
     // the attempt.
     tx.db.run`delete from delivery where team_id = ${teamId} and id = any(${ids}::text[])`,
     tx.db.run`delete from attempt where team_id = ${teamId} and delivery_id = any(${ids}::text[])`,
+    tx.db.run`delete from decision where team_id = ${teamId} and event_sequence = any(${emptied}::bigint[])`,
     tx.db.run`delete from event where team_id = ${teamId} and sequence = any(${emptied}::bigint[])`,
   ]);
   return firstLeft;

@@ -3,7 +3,7 @@
  *
  * A replay visits the history of its webhook. The cursor is in the replay's row, and moves in the same transaction that
  * sends the deliveries, so that a crash between two steps loses nothing. A delivery stores the id of the replay that
- * sent it, so that the replay sends each event once. A lock on the replay's row keeps two nodes from taking the same
+ * sent it, so that the replay sends each message once. A lock on the replay's row keeps two nodes from taking the same
  * step.
  */
 
@@ -14,7 +14,16 @@ import { Part } from '../sql.ts';
 import type { LaneName, Tx, View } from '../transaction.ts';
 import { touchLane } from './agenda.ts';
 import { IS_ORDERED } from './lanes.ts';
-import { addReplayed, ask, chooseReplay, lockWebhook, select, siblingsOf, startOf } from './replays.ts';
+import {
+  addReplayed,
+  ask,
+  chooseReplay,
+  keyOfMessage,
+  lockWebhook,
+  select,
+  siblingsOf,
+  startOf,
+} from './replays.ts';
 
 /** Lists webhooks with running replays, of all teams, after the webhook `after`. */
 export function replaying(view: View, { after, limit }: Page<LaneName>): Promise<LaneName[]> {
@@ -109,14 +118,16 @@ async function step(tx: Tx, one: Running, limit: number): Promise<number> {
   const selected = await select(tx, { ...lane, states, until: row.until, after, limit });
   const siblings = await siblingsOf(tx, lane, selected);
   const due = dueTimes(row, { count: selected.length, ordered: one.ordered === true, nowMs: tx.now });
-  const chosen = new Map<number, Chosen>();
-  for (const { sequence, ...delivery } of selected.toSorted((a, b) => a.sequence - b.sequence)) {
-    if (chosen.has(sequence)) continue;
-    const choice = chooseReplay(delivery, siblings.get(sequence) ?? [], { states, replayId });
+  const chosen = new Map<string, Chosen>();
+  for (const delivery of selected.toSorted((a, b) => a.sequence - b.sequence)) {
+    const key = keyOfMessage(delivery);
+    if (chosen.has(key)) continue;
+    const choice = chooseReplay(delivery, siblings.of(delivery), { states, replayId });
     if (choice === null) continue;
     const dueAt = due[chosen.size] as number;
     const id = 'due' in choice ? choice.due : newId('dlv', tx.now);
-    chosen.set(sequence, { id, sequence, dueAt, isNew: 'copy' in choice });
+    const { sequence, id: originalId } = delivery;
+    chosen.set(key, { id, sequence, dueAt, originalId, isNew: 'copy' in choice });
   }
   const all = [...chosen.values()];
   const [first] = all;
@@ -141,6 +152,7 @@ interface Chosen {
   id: string;
   sequence: number;
   dueAt: number;
+  originalId: string;
   isNew: boolean;
 }
 

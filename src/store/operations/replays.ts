@@ -1,12 +1,13 @@
 /**
- * Replays send events again. If a delivery of the event is still waiting, that delivery becomes due; otherwise the
- * event is sent in a new delivery. `replay-steps.ts` carries out replays of a selection.
+ * Replays send messages again, with the same body and id. Usually an event is one message; a message about records whose
+ * cooldown has ended belongs to the same event as another one. If a delivery of the message is still waiting, that
+ * delivery becomes due; otherwise the message is sent in a new delivery. `replay-steps.ts` carries out replays of a selection.
  */
 
 import { DELIVERY_STATES, type DeliveryState } from '../../model/delivery.ts';
 import { newId } from '../../std/id.ts';
 import type { InTeam } from '../rows.ts';
-import { both, insertAll, Part } from '../sql.ts';
+import { both, forEach, Part } from '../sql.ts';
 import type { LaneName, Tx, View } from '../transaction.ts';
 import { touchLane } from './agenda.ts';
 import {
@@ -17,7 +18,6 @@ import {
   ofStates,
   toSummary,
 } from './deliveries.ts';
-import { DELIVERY_COLUMNS } from './events.ts';
 import { type IdempotencyKey, once } from './idempotency.ts';
 import { IS_ORDERED, OF_WEBHOOK } from './lanes.ts';
 
@@ -39,6 +39,8 @@ export interface Replay {
 /** The state of a delivery that a replay has sent. */
 export interface ReplayedDelivery {
   sequence: number;
+  /** The id of a message of its own; null: that of the event. */
+  messageId: string | null;
   state: DeliveryState;
   /** When the next attempt is due; null if the delivery has ended. */
   nextAt: number | null;
@@ -80,8 +82,9 @@ async function again(
   // The query locks the events, so that retention does not delete an event before its new delivery is waiting.
   const originals = await Promise.all(
     ids.map(
-      (id) => tx.db.get<{ webhookId: string; sequence: number }>`
-        select delivery.webhook_id as "webhookId", delivery.event_sequence as sequence
+      (id) => tx.db.get<Original & { webhookId: string }>`
+        select delivery.webhook_id as "webhookId", delivery.id, delivery.event_sequence as sequence,
+               delivery.message_id as "messageId"
         from delivery
         join webhook on webhook.team_id = delivery.team_id and webhook.id = delivery.webhook_id
         join event on event.team_id = delivery.team_id and event.sequence = delivery.event_sequence
@@ -92,21 +95,30 @@ async function again(
   );
   if (originals.includes(undefined)) return undefined;
   const sent: SentAgain[] = [];
-  for (const one of originals as { webhookId: string; sequence: number }[]) {
-    const made = await sendNow(tx, { teamId, webhookId: one.webhookId }, one.sequence);
-    // If two of the deliveries have the same event, both results are the delivery that was created for the first of
+  for (const { webhookId: of, ...original } of originals as (Original & { webhookId: string })[]) {
+    const made = await sendNow(tx, { teamId, webhookId: of }, original);
+    // If two of the deliveries have the same message, both results are the delivery that was created for the first of
     // them.
     sent.push(sent.find(({ id }) => id === made.id) ?? made);
   }
   return sent;
 }
 
-async function sendNow(tx: Tx, lane: LaneName, sequence: number): Promise<SentAgain> {
+/** A delivery whose message is sent again. */
+interface Original extends MessageName {
+  id: string;
+}
+
+async function sendNow(tx: Tx, lane: LaneName, original: Original): Promise<SentAgain> {
   await lockWebhook(tx, lane);
-  const waiting = firstWaiting((await siblingsOf(tx, lane, [{ sequence }])).get(sequence) ?? []);
+  const waiting = firstWaiting((await siblingsOf(tx, lane, [original])).of(original));
   const id = waiting?.id ?? newId('dlv', tx.now);
+  const { sequence } = original;
   if (waiting !== undefined) await makeDueUpTo(tx, lane, { id, sequence });
-  else await addReplayed(tx, lane, { replayId: null, deliveries: [{ id, sequence, dueAt: tx.now }] });
+  else {
+    const deliveries = [{ id, sequence, dueAt: tx.now, originalId: original.id }];
+    await addReplayed(tx, lane, { replayId: null, deliveries });
+  }
   await ask(tx, lane, id);
   return { id, isNew: waiting === undefined, attempt: waiting?.attempt ?? 0 };
 }
@@ -202,46 +214,58 @@ export async function getReplay(view: View, { teamId, id }: InTeam): Promise<Rep
 }
 
 /**
- * Lists the deliveries that a replay has sent, in the order of their events, after the sequence `after`. Deliveries
- * that a later replay has sent again are left out.
+ * Lists the deliveries that a replay has sent, in the order of their events, after the sequence `after` or, if
+ * `afterMessageId` is given, after that message of that event. Deliveries that a later replay has sent again are left
+ * out.
  */
 export async function replayed(
   view: View,
-  { teamId, id, after, limit }: { teamId: string; id: string; after: number; limit: number },
+  {
+    teamId,
+    id,
+    after,
+    afterMessageId,
+    limit,
+  }: { teamId: string; id: string; after: number; afterMessageId?: string | null; limit: number },
 ): Promise<ReplayedDelivery[]> {
+  const afterMessage = afterMessageId === undefined ? AFTER_ALL : (afterMessageId ?? '');
   const rows = await view.db.all<Omit<ReplayedDelivery, 'last'> & LastAttempt>`
-    select sent.event_sequence as sequence, sent.state, sent.next_at as "nextAt",
+    select sent.event_sequence as sequence, sent.message_id as "messageId", sent.state, sent.next_at as "nextAt",
            attempt.outcome, attempt.status, attempt.error, attempt.started_at as at
     from (
       select * from delivery
-      where team_id = ${teamId} and replay_id = ${id} and event_sequence > ${after} order by event_sequence
-      limit ${limit}
+      where team_id = ${teamId} and replay_id = ${id}
+        and (event_sequence, coalesce(message_id, '')) > (${after}, ${afterMessage})
+      order by event_sequence, coalesce(message_id, '') limit ${limit}
     ) sent
     left join attempt on attempt.team_id = sent.team_id and attempt.delivery_id = sent.id
                      and attempt.number = sent.attempt
-    order by sent.event_sequence`;
+    order by sent.event_sequence, coalesce(sent.message_id, '')`;
   return rows.map((row) => toSummary(row));
 }
 
+/** Sorts after every id of a message. */
+const AFTER_ALL = '\uffff';
+
 /**
- * Returns a page of the events that a replay of this selection would send now, with the states of the selected
- * deliveries. An event may occur again on a later page. `next` is null after the last page.
+ * Returns a page of the messages that a replay of this selection would send now, with the states of the selected
+ * deliveries. A message may occur again on a later page. `next` is null after the last page.
  */
 export async function replayable(
   view: View,
   input: DeliveryFilter & { states: readonly DeliveryState[]; after?: HistoryPlace; limit: number },
-): Promise<{ found: { sequence: number; state: DeliveryState }[]; next: HistoryPlace | null }> {
+): Promise<{ found: (MessageName & { state: DeliveryState })[]; next: HistoryPlace | null }> {
   const { teamId, webhookId, states, since = 0, until = view.now, limit } = input;
   const lane = { teamId, webhookId };
   const after = input.after ?? startOf(since);
   const selected = await select(view, { ...lane, states, until, after, limit });
   const siblings = await siblingsOf(view, lane, selected);
   const found = selected.filter(
-    (one) => chooseReplay(one, siblings.get(one.sequence) ?? [], { states, replayId: null }) !== null,
+    (one) => chooseReplay(one, siblings.of(one), { states, replayId: null }) !== null,
   );
   const last = selected.at(-1);
   return {
-    found: found.map(({ sequence, state }) => ({ sequence, state })),
+    found: found.map(({ sequence, messageId, state }) => ({ sequence, messageId, state })),
     next: last === undefined || selected.length < limit ? null : { createdAt: last.createdAt, id: last.id },
   };
 }
@@ -252,7 +276,18 @@ export function startOf(since: number): HistoryPlace {
 }
 
 /** A delivery that a replay selects. */
-export type Selected = Sibling & { sequence: number };
+export type Selected = Sibling & MessageName;
+
+/** Names a message to a webhook: an event, or a message of its own about an event. */
+export interface MessageName {
+  sequence: number;
+  messageId: string | null;
+}
+
+/** A key for maps. */
+export function keyOfMessage({ sequence, messageId }: MessageName): string {
+  return `${sequence} ${messageId ?? ''}`;
+}
 
 /** The next deliveries of a selection, oldest first. */
 export async function select(
@@ -262,7 +297,7 @@ export async function select(
   const { teamId, webhookId, states, until, after, limit } = input;
   if (states.length === 0) return [];
   const forwards = ofStates(states, {
-    columns: `created_at as "createdAt", id, event_sequence as sequence, state, replay_id as "replayId"`,
+    columns: `created_at as "createdAt", id, event_sequence as sequence, state, replay_id as "replayId", message_id as "messageId"`,
     where: 'created_at <= $3 and (created_at, id) > ($4, $5)',
     order: 'asc',
     limit: '$6',
@@ -270,22 +305,24 @@ export async function select(
   return view.db.all<Selected>(forwards, teamId, webhookId, until, after.createdAt, after.id, limit);
 }
 
-/** Returns all deliveries of these events to a webhook, by sequence. */
+/** Returns all deliveries of these messages to a webhook, by message. */
 export async function siblingsOf(
   view: View,
   { teamId, webhookId }: LaneName,
-  of: readonly { sequence: number }[],
-): Promise<Map<number, (Selected & { attempt: number })[]>> {
+  of: readonly MessageName[],
+): Promise<{ of(message: MessageName): readonly (Selected & { attempt: number })[] }> {
   const sequences = [...new Set(of.map(({ sequence }) => sequence))];
   const siblings = await view.db.all<Selected & { attempt: number }>(SIBLINGS, teamId, webhookId, sequences);
-  return Map.groupBy(siblings, ({ sequence }) => sequence);
+  const byMessage = Map.groupBy(siblings, keyOfMessage);
+  return { of: (message) => byMessage.get(keyOfMessage(message)) ?? [] };
 }
 
 // PostgreSQL uses a lateral subquery, so that the planner cannot choose to read the whole history of the webhook.
 const SIBLINGS = both(
   (pick) => `
   select delivery.id, delivery.event_sequence as sequence, delivery.state,
-         delivery.created_at as "createdAt", delivery.replay_id as "replayId", delivery.attempt
+         delivery.created_at as "createdAt", delivery.replay_id as "replayId", delivery.attempt,
+         delivery.message_id as "messageId"
   from unnest($3::bigint[]) as wanted (sequence)
   cross join ${pick({
     sqlite: `delivery indexed by delivery_event
@@ -298,14 +335,15 @@ const SIBLINGS = both(
 );
 
 /**
- * Creates deliveries that are sent after all others of their webhook. Events that retention has deleted in the meantime
+ * Creates deliveries that are sent after all others of their webhook. Each has the body and the id that its original
+ * delivery has sent. Events that retention has deleted in the meantime
  * get none. Returns the number of created deliveries. The events are locked, so that none is deleted before its new
  * delivery is waiting.
  */
 export async function addReplayed(
   tx: Tx,
   { teamId, webhookId }: LaneName,
-  input: { replayId: string | null; deliveries: readonly { id: string; sequence: number; dueAt: number }[] },
+  input: { replayId: string | null; deliveries: readonly Again[] },
 ): Promise<number> {
   const { replayId, deliveries } = input;
   if (deliveries.length === 0) return 0;
@@ -317,14 +355,35 @@ export async function addReplayed(
   const sequences = new Set(there.map(({ sequence }) => sequence));
   const rows = deliveries
     .filter(({ sequence }) => sequences.has(sequence))
-    .map(({ id, sequence, dueAt }) => {
-      return [teamId, id, webhookId, sequence, 'waiting', dueAt, tx.now, 'replay', 2, replayId];
-    });
-  await insertAll(tx.db, 'delivery', { ...DELIVERY_COLUMNS, class: 'integer', replay_id: 'text' }, rows);
-  return rows.length;
+    .map(({ id, dueAt, originalId }) => [id, dueAt, originalId]);
+  return (await forEach(tx.db, SEND_AGAIN, [teamId, webhookId, tx.now, replayId], rows)).length;
 }
 
-/** One of the deliveries of the same event to the same webhook. */
+/** A new delivery, and the delivery whose message it sends again. */
+interface Again {
+  id: string;
+  sequence: number;
+  dueAt: number;
+  originalId: string;
+}
+
+const AGAIN_INTO = `
+  insert into delivery
+    (team_id, id, webhook_id, event_sequence, state, next_at, created_at, origin, class, replay_id, body, message_id)`;
+const SEND_AGAIN = {
+  sqlite: `${AGAIN_INTO}
+    select $1, $5, $2, event_sequence, 'waiting', $6, $3, 'replay', 2, $4, body, message_id
+    from delivery where team_id = $1 and id = $7 returning id`,
+  postgres: `${AGAIN_INTO}
+    select $1, given.id, $2, original.event_sequence, 'waiting', given.due_at, $3, 'replay', 2, $4, original.body,
+           original.message_id
+    from unnest($5::text[], $6::bigint[], $7::text[]) as given (id, due_at, original_id)
+    cross join lateral (
+      select * from delivery where team_id = $1 and delivery.id = given.original_id limit 1
+    ) original returning id`,
+};
+
+/** One of the deliveries of the same message to the same webhook. */
 export interface Sibling {
   id: string;
   state: DeliveryState;
@@ -333,16 +392,16 @@ export interface Sibling {
 }
 
 /**
- * What a replay does with an event: send it in a new delivery (`copy`), make the waiting delivery due now (`due`), or
- * skip the event (null).
+ * What a replay does with a message: send it in a new delivery (`copy`), make the waiting delivery due now (`due`), or
+ * skip the message (null).
  */
 type Choice = { copy: true } | { due: string } | null;
 
 /**
- * Decides what a replay does with a selected delivery's event. An event with a waiting delivery gets no second
- * delivery. An event whose delivery failed is not sent again if it has been delivered since.
+ * Decides what a replay does with a selected delivery's message. A message with a waiting delivery gets no second
+ * delivery. A message whose delivery failed is not sent again if it has been delivered since.
  *
- * @param siblings all deliveries of the event to the webhook, including the selected one
+ * @param siblings all deliveries of the message to the webhook, including the selected one
  * @param states the states that the replay selects
  * @param replayId null if events are only counted
  */

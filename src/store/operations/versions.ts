@@ -8,11 +8,12 @@ import type { WorkflowRow } from '../rows.ts';
 import { both, inParts, isFull, MAX_BATCH_BYTES } from '../sql.ts';
 import type { Tx, View } from '../transaction.ts';
 import { inOrder, ofWorkflow } from './record-indexes.ts';
+import { oldestPending } from './rules/decisions.ts';
 import { lockWorkflow } from './workflows.ts';
 
 /**
  * Determines which versions are kept. The current version is always kept. Any other version is kept if it is within
- * both limits, or if it was superseded less than `graceMs` ago.
+ * both limits, or if it was superseded less than `graceMs` ago, or since the oldest event with a pending decision.
  */
 export interface Retention {
   /** Maximum number of versions, including the current one. */
@@ -114,6 +115,7 @@ export async function prunable(
   view: View,
   { teamId, after = '', limit, keepVersions, keepMs, graceMs }: Retention & Page & { teamId: string },
 ): Promise<{ found: WorkflowRef[]; next: string | null; at: number | null }> {
+  const neededAt = await oldestPending(view, { teamId });
   const rows = await view.db.all<{ id: string; isPruning: boolean; isOver: boolean; at: number | null }>`
     select id, pruned_version < oldest_version as "isPruning",
            oldest_version <= current_version - ${keepVersions}::bigint as "isOver",
@@ -121,10 +123,11 @@ export async function prunable(
             where next.team_id = ${teamId} and next.workflow_id = workflow.id
               and next.number = oldest_version + 1) as at
     from workflow where team_id = ${teamId} and id > ${after} order by id limit ${limit}`;
-  const dues = rows.map(({ id, isPruning, isOver, at }) => ({
-    workflowId: id,
-    at: isPruning ? view.now : at && at + (isOver ? graceMs : Math.max(graceMs, keepMs)),
-  }));
+  const dues = rows.map(({ id, isPruning, isOver, at: supersededAt }) => {
+    const at = supersededAt && supersededAt + (isOver ? graceMs : Math.max(graceMs, keepMs));
+    const isNeeded = supersededAt !== null && neededAt !== null && supersededAt >= neededAt;
+    return { workflowId: id, at: isPruning ? view.now : isNeeded ? view.now + graceMs + 1 : at };
+  });
   const isDue = ({ at }: { at: number | null }) => at !== null && at <= view.now;
   return {
     found: dues.filter(isDue).map(({ workflowId }) => ({ teamId, workflowId })),
@@ -176,7 +179,14 @@ async function moveOldest(
     where team_id = ${workflow.teamId} and workflow_id = ${workflow.id}
       and number > ${workflow.oldestVersion} and number <= ${workflow.currentVersion} order by number
       limit ${limit}`;
-  const prunable = countPrunable(successors, { now: tx.now, current: workflow.currentVersion, retention });
+  const neededAt = await oldestPending(tx, { teamId: workflow.teamId });
+  // A decision that is made after this reads newer versions.
+  const graceMs = Math.max(retention.graceMs, neededAt === null ? 0 : tx.now - neededAt + 1);
+  const prunable = countPrunable(successors, {
+    now: tx.now,
+    current: workflow.currentVersion,
+    retention: { ...retention, graceMs },
+  });
   const version = workflow.oldestVersion + prunable;
   if (version > workflow.oldestVersion) {
     await tx.db.run`

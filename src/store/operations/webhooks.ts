@@ -19,6 +19,7 @@ import { touchLane } from './agenda.ts';
 import { appendEvent, appendTestEvent } from './events.ts';
 import { type IdempotencyKey, once } from './idempotency.ts';
 import { requireRoom } from './quotas.ts';
+import { DECISION_STATES } from './rules/decisions.ts';
 
 /** Columns for `toWebhook`. */
 const WEBHOOK = new Part(`
@@ -225,8 +226,8 @@ export async function get(view: View, { teamId, id }: InTeam): Promise<Webhook |
 }
 
 /**
- * Removes webhooks. `more` means that deliveries to these webhooks may still be waiting, which `cancelRemoved` must
- * cancel.
+ * Removes webhooks. `more` means that deliveries or decisions of these webhooks may still be waiting, which
+ * `cancelRemoved` must cancel.
  */
 export async function unsubscribe(
   tx: Tx,
@@ -249,10 +250,13 @@ export async function markRemoved(tx: Tx, { teamId, id }: InTeam): Promise<boole
   return removed > 0;
 }
 
-/** Maximum number of deliveries that one transaction cancels. */
+/** Maximum number of deliveries, decisions and quiet records that one transaction cancels. */
 export const MAX_CANCELED = 500;
 
-/** Cancels up to 500 deliveries that are waiting for these webhooks. Returns whether more deliveries may be waiting. */
+/**
+ * Cancels up to 500 deliveries that are waiting for these webhooks, pending decisions and quiet records. Returns whether
+ * there may be more of them.
+ */
 export async function cancelWaiting(tx: Tx, webhooks: readonly InTeam[]): Promise<boolean> {
   const room = tx.cancels ?? { left: MAX_CANCELED };
   for (const { teamId, id } of webhooks) {
@@ -265,25 +269,44 @@ export async function cancelWaiting(tx: Tx, webhooks: readonly InTeam[]): Promis
       )
       update delivery set state = 'canceled', next_at = null
       from waiting where delivery.team_id = ${teamId} and delivery.id = waiting.id and delivery.state = 'waiting'`;
+    for (const statement of ENDED_WITH_WEBHOOK) {
+      if (room.left > 0) room.left -= await tx.db.run(statement, teamId, id, room.left);
+    }
     if (room.left <= 0) return true;
   }
   return false;
 }
 
+/** The rest of what waits for a webhook. A webhook that has ended needs no decisions. */
+const ENDED_WITH_WEBHOOK = [
+  `delete from decision where team_id = $1 and webhook_id = $2 and state = 'pending' and event_sequence in (
+     select event_sequence from decision /* use decision_state */
+     where team_id = $1 and state = 'pending' and webhook_id = $2 order by event_sequence limit $3)`,
+  `delete from quiet_record where team_id = $1 and webhook_id = $2 and (workflow_id, record_key) in (
+     select workflow_id, record_key from quiet_record
+     where team_id = $1 and webhook_id = $2 order by workflow_id, record_key limit $3)`,
+];
+
 /** Maximum number of webhooks per call. */
 const MAX_REMOVED = 20;
 
 /**
- * Cancels deliveries of a team that are waiting for removed webhooks, a limited number per call, including deliveries
- * written while their webhook was being removed. Call until `done`.
+ * Cancels deliveries of a team that are waiting for removed webhooks, and ends their decisions and quiet records, a
+ * limited number per call, including those written while their webhook was being removed. Call until `done`.
  */
 export async function cancelRemoved(tx: Tx, { teamId }: { teamId: string }): Promise<{ done: boolean }> {
   const removed = await tx.db.all<InTeam>`
     select team_id as "teamId", id from webhook /* use webhook_removed */
     where team_id = ${teamId} and state = 'deleted'
-      and (select true from delivery d /* use delivery_order */
-           where d.team_id = ${teamId} and d.webhook_id = webhook.id and d.state = 'waiting' and d.event_sequence > 0
-           order by d.class, d.event_sequence, d.id limit 1)
+      and coalesce(
+        (select true from delivery d /* use delivery_order */
+         where d.team_id = ${teamId} and d.webhook_id = webhook.id and d.state = 'waiting' and d.event_sequence > 0
+         order by d.class, d.event_sequence, d.id limit 1),
+        (select true from decision d /* use decision_state */
+         where d.team_id = ${teamId} and d.state = 'pending' and d.webhook_id = webhook.id
+         order by d.event_sequence limit 1),
+        (select true from quiet_record q
+         where q.team_id = ${teamId} and q.webhook_id = webhook.id order by q.workflow_id, q.record_key limit 1))
     order by deleted_at, id limit ${MAX_REMOVED}`;
   await cancelWaiting(tx, removed);
   return { done: removed.length === 0 };
@@ -309,7 +332,7 @@ interface PrunePlace {
 
 /**
  * Deletes the rows (and secrets) of a team's webhooks that were removed more than `olderMs` ago and have no deliveries
- * left. Visits up to `limit` webhooks per call; call with `after: next` until `done`. `at` is when the next one may be
+ * and decisions left. Visits up to `limit` webhooks per call; call with `after: next` until `done`. `at` is when the next one may be
  * deleted.
  */
 export async function prune(
@@ -333,7 +356,13 @@ export async function prune(
       ({ id }) => tx.db.run`
         delete from webhook where team_id = ${teamId} and id = ${id} and state = 'deleted'
           and not exists (select 1 from delivery /* use delivery_history */
-                          where delivery.team_id = ${teamId} and delivery.webhook_id = ${id})`,
+                          where delivery.team_id = ${teamId} and delivery.webhook_id = ${id})
+          and not exists (select 1 from unnest(${DECISION_STATES}::text[]) as any_of (state)
+                          cross join decision /* use decision_state */
+                          where decision.team_id = ${teamId} and decision.state = any_of.state
+                            and decision.webhook_id = ${id})
+          and not exists (select 1 from quiet_record
+                          where quiet_record.team_id = ${teamId} and quiet_record.webhook_id = ${id})`,
     ),
   );
   const pruned = old.filter((_, at) => gone[at] === 1);
@@ -344,6 +373,11 @@ export async function prune(
       tx.db.run`delete from lane where team_id = ${teamId} and webhook_id = ${id}`,
   });
   await Promise.all(pruned.map(pruneLane));
+  const prunedIds = pruned.map(({ id }) => id);
+  if (prunedIds.length > 0) {
+    await tx.db
+      .run`delete from webhook_rule where team_id = ${teamId} and webhook_id = any(${prunedIds}::text[])`;
+  }
   const young = removed[old.length];
   const next = old.at(-1);
   return {
