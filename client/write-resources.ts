@@ -44,6 +44,7 @@ const ROOTS = [
   ...[
     'AuditLine',
     'Change',
+    'Decision',
     'Delivery',
     'DeliveryCommand',
     'DeliveryDetail',

@@ -18,6 +18,7 @@ export type { PushedBytes } from './push-body.ts';
 export type {
   AuditLine,
   DataRecord,
+  Decision,
   Delivery,
   DeliveryDetail,
   EventKind,
@@ -50,5 +51,5 @@ export type {
 export type { News } from './stream.ts';
 export type { Call, CallOptions, KeyedOptions } from './transport.ts';
 export { NotVerified, verifyWebhook } from './verify-webhook.ts';
-export type { DeliveryState, ReplaySelection } from './webhooks.ts';
+export type { DecisionState, DeliveryState, ReplaySelection } from './webhooks.ts';
 export type { Change, DataOptions, Definition, WorkflowDefinition } from './workflows.ts';

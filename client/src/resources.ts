@@ -22,6 +22,14 @@ export interface Webhook {
   events: string[];
 }
 
+export interface WebhookDetailFilterMistake {
+  at: string;
+  eventId: string;
+  /** ID of the record. `null` if the filter reads no records. */
+  recordId: string | null;
+  message: string;
+}
+
 export interface WebhookDetailSettings {
   /** `true` to send one delivery at a time, in the order of the events. */
   ordered: boolean;
@@ -51,6 +59,20 @@ export interface WebhookDetail {
   createdAt: string;
   url: string;
   events: string[];
+  /** Name for people. `null` if there is none. */
+  name: string | null;
+  /** Expression that decides what is sent (Common Expression Language). `null` if all is sent. */
+  filter: string | null;
+  /** Form of the body. */
+  format: 'standard' | 'cloudevents' | 'template';
+  /** JSON that is sent with the format `template`, before its expressions are replaced. `null` if none. */
+  template: unknown;
+  /** Whether the first version of a workflow is sent. */
+  firstVersion: 'send' | 'skip';
+  /** Time for which nothing more is sent about a record that was sent, such as `6h`. `null` if there is no limit. */
+  cooldown: string | null;
+  /** Last time that the filter or the template could not be evaluated, which counts as no match. `null` if it always could. */
+  filterMistake: WebhookDetailFilterMistake | null;
   state: 'active' | 'paused';
   settings: WebhookDetailSettings;
   /** Time when the webhook was paused. `null` if it is active. */
@@ -63,6 +85,29 @@ export interface WebhookDetail {
   breaker: WebhookDetailBreaker;
   /** Time of the last successful delivery, accurate to one minute. `null` if there is none. */
   lastSuccessAt: string | null;
+}
+
+export interface Decision {
+  webhookId: string;
+  eventId: string;
+  eventType: 'workflow_queued' | 'workflow_started' | 'workflow_data_change' | 'workflow_finished' | 'workflow_failed' | 'workflow_canceled' | 'webhook_test' | 'webhook_paused';
+  /** `sequence` of the event. */
+  sequence: number;
+  /** ID of the workflow. `null` if the event is about no workflow. */
+  workflowId: string | null;
+  /** `pending`: not decided yet; `sent`: there is a delivery; `filtered`: nothing is sent, and `reason` says why. */
+  state: 'pending' | 'sent' | 'filtered';
+  /** Number of differences that match. `null` while the decision is pending, and if the rule reads no records. */
+  matched: number | null;
+  /** Number of differences of the event. `null` while the decision is pending, and if the rule reads no records. */
+  examined: number | null;
+  /** Human-readable reason. `null` unless nothing is sent, or not all was examined. */
+  reason: string | null;
+  /** ID of the delivery. `null` unless the event is sent. */
+  deliveryId: string | null;
+  /** The filter that was in force when the event happened. `null` if there was none. */
+  filter: string | null;
+  createdAt: string;
 }
 
 export interface DeliveryLastAttempt {
@@ -898,10 +943,34 @@ export interface NewWebhook {
   events: string[];
   /** Workflow ID (default: `null`, all workflows of the team). */
   workflowId?: string | null;
+  /** Name for people. `null` for none. */
+  name?: string | null;
+  /** Expression in the Common Expression Language that decides which events, or which of their differences, are sent. `null` to send all. */
+  filter?: string | null;
+  /** Form of the body: `standard`, `cloudevents` (CloudEvents 1.0, structured mode), or `template`. `null` for `standard`. */
+  format?: 'standard' | 'cloudevents' | 'template' | null;
+  /** JSON to send with the format `template`; `${…}` in its strings holds expressions. At most 16 KiB. `null` for none. */
+  template?: unknown;
+  /** Whether the first version of a workflow is sent. `null`: `skip` if the filter reads records, otherwise `send`. */
+  firstVersion?: 'send' | 'skip' | null;
+  /** Time for which nothing more is sent about a record that was sent, from `1s` to `7d`. Requires a filter that reads records. `null` for no limit. */
+  cooldown?: string | null;
   settings?: WebhookSettings;
 }
 
 export interface WebhookChanges {
+  /** Name for people. `null` for none. */
+  name?: string | null;
+  /** Expression in the Common Expression Language that decides which events, or which of their differences, are sent. `null` to send all. */
+  filter?: string | null;
+  /** Form of the body: `standard`, `cloudevents` (CloudEvents 1.0, structured mode), or `template`. `null` for `standard`. */
+  format?: 'standard' | 'cloudevents' | 'template' | null;
+  /** JSON to send with the format `template`; `${…}` in its strings holds expressions. At most 16 KiB. `null` for none. */
+  template?: unknown;
+  /** Whether the first version of a workflow is sent. `null`: `skip` if the filter reads records, otherwise `send`. */
+  firstVersion?: 'send' | 'skip' | null;
+  /** Time for which nothing more is sent about a record that was sent, from `1s` to `7d`. Requires a filter that reads records. `null` for no limit. */
+  cooldown?: string | null;
   /** `true` to send one delivery at a time, in the order of the events. A failing delivery then delays the ones after it. */
   ordered?: boolean;
   /** Maximum number of requests per second. `null` if unlimited. */

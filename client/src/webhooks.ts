@@ -1,6 +1,7 @@
 /** Webhooks: subscriptions, settings, state and deliveries. */
 import { type ListOptions, type Pages, pagesOf, type WholeList, wholeListOf } from './pages.ts';
 import type {
+  Decision,
   Delivery,
   DeliveryCommand,
   DeliveryDetail,
@@ -17,6 +18,7 @@ import type {
 import { type CallOptions, type KeyedOptions, randomKey, type Transport } from './transport.ts';
 
 export type DeliveryState = Delivery['state'];
+export type DecisionState = Decision['state'];
 
 /** Selects deliveries by creation time (default for `until`: now) and state (default: all that have not arrived). */
 export interface ReplaySelection {
@@ -80,8 +82,8 @@ export class Webhooks {
 
   /**
    * Subscribes a URL to events of a workflow or, without `workflowId`, of all workflows of the team, including later
-   * ones. Repeating the call with the same workflow, URL and events creates nothing, updates the given fields, and
-   * resumes the webhook if it was paused.
+   * ones. Repeating the call with the same workflow, URL, events and filter creates nothing, updates the other given
+   * fields, and resumes the webhook if it was paused.
    *
    * @throws NotFound for the workflow; Conflict if the limit of webhooks is reached
    */
@@ -184,6 +186,15 @@ export class Webhooks {
       path: `${pathOf(webhookId)}/deliveries`,
       query: { state, since, until },
     });
+  }
+
+  /** What the rule of a webhook decided about events, newest event first. @throws NotFound */
+  decisions(
+    webhookId: string,
+    { state, ...options }: ListOptions & { state?: readonly DecisionState[] | undefined } = {},
+  ): Pages<Decision> {
+    const path = `${pathOf(webhookId)}/decisions`;
+    return pagesOf(this.#transport, 'decisions', { ...options, path, query: { state } });
   }
 
   /**

@@ -79,6 +79,9 @@ export const OPERATIONS: readonly Line[] = [
     replayDeliveries: 'POST /v1/integrations/webhooks/{webhookId=wh_*}/replay',
     readReplay: 'GET /v1/integrations/webhooks/{webhookId=wh_*}/replays/{replayId}',
   }),
+  ...linesOf(() => import('../http/routes/decisions.ts'), {
+    listWebhookDecisions: 'GET /v1/integrations/webhooks/{webhookId=wh_*}/decisions',
+  }),
   ...linesOf(() => import('../http/routes/keys.ts'), {
     listKeys: 'GET /v1/keys',
   }),

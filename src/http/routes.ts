@@ -1,6 +1,7 @@
 /** Every route: method, path, the scope that its key needs (`any`: any key; null: no key), and its operation. */
 import { type Route, route } from './route.ts';
 import { listWorkflowVersions, readData, readWorkflowChanges } from './routes/data.ts';
+import { listEventDecisions, listWebhookDecisions } from './routes/decisions.ts';
 import { deleteWorkflow, putWorkflow, readWorkflowDefinition } from './routes/definitions.ts';
 import {
   listWebhookDeliveries,
@@ -103,6 +104,7 @@ export const routes: readonly Route[] = [
   route('POST', '/v1/integrations/webhooks/{webhookId=wh_*}/pause', 'webhooks', pauseWebhook),
   route('POST', '/v1/integrations/webhooks/{webhookId=wh_*}/resume', 'webhooks', resumeWebhook),
   route('GET', '/v1/integrations/webhooks/{webhookId=wh_*}/deliveries', 'webhooks', listWebhookDeliveries),
+  route('GET', '/v1/integrations/webhooks/{webhookId=wh_*}/decisions', 'webhooks', listWebhookDecisions),
   route('POST', '/v1/integrations/webhooks/{webhookId=wh_*}/replay', 'webhooks', replayDeliveries),
   route('GET', '/v1/integrations/webhooks/{webhookId=wh_*}/replays/{replayId}', 'webhooks', readReplay),
   route('GET', '/v1/deliveries/{deliveryId}', 'webhooks', readDelivery),
@@ -120,6 +122,7 @@ export const routes: readonly Route[] = [
   route('GET', '/v1/samples/{eventType}', 'read', readSample),
   route('GET', '/v1/events/{eventId}', 'read', readEvent),
   route('GET', '/v1/events/{eventId}/deliveries', 'webhooks', listEventDeliveries),
+  route('GET', '/v1/events/{eventId}/decisions', 'webhooks', listEventDecisions),
   route('GET', '/v1/stream', 'read', openStream),
   route('GET', '/v1/jobs', 'read', listJobs),
   route('GET', '/v1/jobs/counts', 'read', countJobs),

@@ -110,6 +110,16 @@ export function knownEventsMistake(events: unknown): string | undefined {
   return unknown === undefined ? undefined : `\`events\`: ${unknown}`;
 }
 
+export const MAX_WEBHOOK_NAME = 100;
+
+/** Describes an invalid name of a webhook; undefined if it is valid. */
+export function nameMistake(name: unknown): string | undefined {
+  const isText = typeof name === 'string' && name.trim() !== '' && name.isWellFormed();
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what must be refused.
+  if (isText && name.length <= MAX_WEBHOOK_NAME && !/[\u0000-\u001f\u007f]/.test(name)) return undefined;
+  return `\`name\` must be a string of 1 to ${MAX_WEBHOOK_NAME} characters on one line, or null for no name`;
+}
+
 export const MAX_PAUSE_REASON = 1_000;
 
 /** Describes an invalid reason for a pause; undefined if it is valid. */

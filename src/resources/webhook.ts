@@ -1,5 +1,13 @@
 /** A webhook, as the API returns it: with the four fields of the contract, or with its settings and state. */
 import { breakerReason } from '../model/lane.ts';
+import {
+  DEFAULT_RULE,
+  durationText,
+  effectiveFirstVersion,
+  FIRST_VERSIONS,
+  FORMATS,
+  type Rule,
+} from '../model/rule.ts';
 import { WEBHOOK_STATES, type Webhook } from '../model/webhook.ts';
 import {
   boolean,
@@ -82,6 +90,33 @@ export const webhookDetailResource = named(
     createdAt: time(),
     url: text(),
     events: list(text()),
+    name: nullable(text('Name for people. `null` if there is none')),
+    filter: nullable(
+      text('Expression that decides what is sent (Common Expression Language). `null` if all is sent'),
+    ),
+    format: choice(FORMATS, 'Form of the body'),
+    template: raw<unknown>({
+      description:
+        'JSON that is sent with the format `template`, before its expressions are replaced. `null` if none',
+    }),
+    firstVersion: choice(FIRST_VERSIONS, 'Whether the first version of a workflow is sent'),
+    cooldown: nullable(
+      text(
+        'Time for which nothing more is sent about a record that was sent, such as `6h`. `null` if there is no limit',
+      ),
+    ),
+    filterMistake: nullable(
+      object(
+        {
+          at: time(),
+          eventId: text(),
+          recordId: nullable(text('ID of the record. `null` if the filter reads no records')),
+          message: text(),
+        },
+        'Last time that the filter or the template could not be evaluated, which counts as no match. `null` if it ' +
+          'always could',
+      ),
+    ),
     state: choice(WEBHOOK_STATES),
     settings: object({
       ordered: boolean('`true` to send one delivery at a time, in the order of the events'),
@@ -111,6 +146,13 @@ export const webhookDetailResource = named(
     createdAt: QUEUED,
     url: RECEIVER,
     events,
+    name: 'Cheaper by 5 %',
+    filter: 'fallsBy(previous.price, record.price, "5%")',
+    format: 'standard',
+    template: null,
+    firstVersion: 'skip',
+    cooldown: '6h',
+    filterMistake: null,
     state: 'active',
     settings: { ordered: false, ratePerSecond: null, timeoutMs: 15_000, headers: [] },
     pausedAt: null,
@@ -123,7 +165,25 @@ export const webhookDetailResource = named(
 
 export async function shownWebhook(deps: Pick<WebhookDeps, 'store' | 'sealer' | 'log'>, of: Webhook) {
   const settings = { ...of.settings, headers: await headerNames(deps, of) };
-  return webhookDetailResource.of({ ...of, settings, breaker: await breakerOf(deps, of) });
+  return webhookDetailResource.of({
+    ...of,
+    ...ruleFields(of.rule ?? DEFAULT_RULE),
+    filterMistake: of.ruleMistake,
+    settings,
+    breaker: await breakerOf(deps, of),
+  });
+}
+
+/** A rule in the form of the API, with `firstVersion` as it takes effect. */
+export function ruleFields(rule: Rule) {
+  const { filter, format, template, cooldownMs } = rule;
+  return {
+    filter,
+    format,
+    template,
+    firstVersion: effectiveFirstVersion(rule),
+    cooldown: cooldownMs === null ? null : durationText(cooldownMs),
+  };
 }
 
 /** Why deliveries are held back, and when the next attempt is due. */

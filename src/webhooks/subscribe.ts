@@ -1,17 +1,31 @@
-/** Subscribes webhooks, changes their settings and headers, and rotates their secrets. */
+/** Subscribes webhooks, changes their names, rules, settings and headers, and rotates their secrets. */
 
 import { Problem } from '../model/error.ts';
 import { canonicalEvents, eventNameMistake } from '../model/event.ts';
-import { DEFAULT_WEBHOOK_SETTINGS, type Webhook, type WebhookSettings } from '../model/webhook.ts';
+import {
+  DEFAULT_RULE,
+  effectiveFirstVersion,
+  hasRule,
+  RULE_FIELDS,
+  type Rule,
+  type RuleField,
+  ruleFrom,
+} from '../model/rule.ts';
+import {
+  DEFAULT_WEBHOOK_SETTINGS,
+  nameMistake,
+  type Webhook,
+  type WebhookSettings,
+} from '../model/webhook.ts';
 import { within } from '../std/clock.ts';
 import { headersMistake, newSealedSecret, sealHeaders, type WebhookDeps, webhookSecret } from './sealed.ts';
 
 const MAX_NAMED_EVENTS = 10;
 
 /**
- * Subscribes a webhook, or returns the existing webhook with the same workflow, URL and set of events. If `workflowId`
- * is null, the webhook receives the events of all workflows of the team. `settings` apply only to a new webhook. `url`
- * and `events` must be valid (`model/webhook.ts`).
+ * Subscribes a webhook, or returns the existing webhook with the same workflow, URL, set of events and filter. If
+ * `workflowId` is null, the webhook receives the events of all workflows of the team. `settings`, `name` and the rest of
+ * `rule` apply only to a new webhook. `url` and `events` must be valid (`model/webhook.ts`).
  *
  * @returns the webhook, and a message with its id, with warnings about unknown event names, and with a warning if the
  *   address policy will reject the URL
@@ -25,11 +39,13 @@ export async function subscribeWebhook(
     url: string;
     events: readonly string[];
     settings?: Partial<WebhookSettings>;
+    name?: string | null;
+    rule?: Rule | null;
   },
 ): Promise<{ webhook: Webhook; message: string }> {
   const result = await deps.store.webhooks.subscribe({
     ...input,
-    settings: { ...DEFAULT_WEBHOOK_SETTINGS, ...input.settings },
+    settings: { ...DEFAULT_WEBHOOK_SETTINGS, ...settingsOf(input.settings ?? {}) },
     secret: newSealedSecret(deps.sealer, input.teamId),
     limit: deps.limit,
   });
@@ -98,15 +114,20 @@ export const MAX_RATE = 1_000;
 export const MIN_TIMEOUT_MS = 1_000;
 export const MAX_TIMEOUT_MS = 30_000;
 
-const FIELDS = ['ordered', 'ratePerSecond', 'timeoutMs', 'headers'];
+const SETTINGS = ['ordered', 'ratePerSecond', 'timeoutMs', 'headers'] as const;
+const FIELDS = [...SETTINGS, 'name', ...RULE_FIELDS];
+
+/** The fields of a rule in the form of the API. Missing fields stay unchanged; null restores the default. */
+export type RuleFields = { [Field in RuleField]?: unknown };
 
 /** Changes to a webhook. Missing fields stay unchanged; `headers: null` removes the custom headers. */
-export interface WebhookChanges extends Partial<WebhookSettings> {
+export interface WebhookChanges extends Partial<WebhookSettings>, RuleFields {
   headers?: Record<string, string> | null;
+  name?: string | null;
 }
 
 /**
- * Validates the changes.
+ * Validates the changes, except for the fields of the rule, which `changeWebhook` checks together with those that stay.
  *
  * @throws Problem `field_invalid`, with the first invalid field and the values that it accepts
  */
@@ -116,40 +137,95 @@ export function changesFrom(fields: Record<string, unknown>): WebhookChanges {
   return fields as WebhookChanges;
 }
 
+/** The fields of a rule among others; empty if there are none. */
+export function ruleFieldsOf(fields: object): RuleFields {
+  const given = Object.entries(fields).filter(([name]) => (RULE_FIELDS as readonly string[]).includes(name));
+  return Object.fromEntries(given);
+}
+
+/** The rule of a new webhook; null if it has none. Ignores other fields. @throws Problem `field_invalid` */
+export function newRule(fields: object): Rule | null {
+  return orNull(ruleFrom({ ...ruleFieldsOf(fields) }));
+}
+
+/** What `If-Match` compares, and what must not have changed since it was read. */
+export interface ExpectedWebhook {
+  settings: WebhookSettings;
+  headers: string | null;
+  name: string | null;
+  rule: Rule | null;
+}
+
+/** How often a change of a rule is tried again because another call has just changed the rule. */
+const MOST_TRIES = 10;
+
 /**
  * @param input.expected the state that the caller has read: if the webhook has changed since, nothing is changed
- * @throws Problem `webhook_not_found`; `precondition_failed`
+ * @throws Problem `webhook_not_found`; `precondition_failed`; `field_invalid` for a rule that is not valid as a whole
  */
 export async function changeWebhook(
   deps: Pick<WebhookDeps, 'store' | 'sealer'>,
-  input: {
-    teamId: string;
-    id: string;
-    changes: WebhookChanges;
-    expected?: { settings: WebhookSettings; headers: string | null } | undefined;
-  },
+  input: { teamId: string; id: string; changes: WebhookChanges; expected?: ExpectedWebhook | undefined },
 ): Promise<Webhook> {
-  const { teamId, id, expected } = input;
-  const { headers, ...settings } = input.changes;
-  const none = headers === null || (headers !== undefined && Object.keys(headers).length === 0);
-  const webhook = await deps.store.webhooks.change({
+  const { teamId, id, expected, changes } = input;
+  const { webhooks } = deps.store;
+  const ruleFields = ruleFieldsOf(changes);
+  const change = {
     teamId,
     id,
-    ...(expected === undefined ? {} : { expected }),
+    ...(expected && { expected }),
+    ...storedChanges(deps, teamId, changes),
+  };
+  for (let tries = 0; tries < (expected === undefined ? MOST_TRIES : 1); tries += 1) {
+    const before = await webhooks.get({ teamId, id });
+    if (before === undefined) throw new Problem('webhook_not_found');
+    const webhook = await webhooks.change(
+      Object.keys(ruleFields).length === 0
+        ? change
+        : // The new rule depends on the stored one, so the change is made only while that is the same.
+          { expected: { rule: before.rule }, ...change, rule: changedRule(ruleFields, before.rule) },
+    );
+    if (webhook !== undefined) return webhook;
+  }
+  throw new Problem('precondition_failed');
+}
+
+/** The changes in the form of the store. */
+function storedChanges({ sealer }: Pick<WebhookDeps, 'sealer'>, teamId: string, changes: WebhookChanges) {
+  const { headers, name } = changes;
+  const settings = settingsOf(changes);
+  const isNone = headers === null || (headers !== undefined && Object.keys(headers).length === 0);
+  return {
     ...(Object.keys(settings).length === 0 ? {} : { settings }),
-    ...(headers === undefined
-      ? {}
-      : { headers: none ? null : sealHeaders(deps.sealer, teamId, headers as Record<string, string>) }),
-  });
-  if (webhook !== undefined) return webhook;
-  const isThere = expected !== undefined && (await deps.store.webhooks.get({ teamId, id })) !== undefined;
-  throw new Problem(isThere ? 'precondition_failed' : 'webhook_not_found');
+    ...(name === undefined ? {} : { name }),
+    ...(headers === undefined ? {} : { headers: isNone ? null : sealHeaders(sealer, teamId, headers) }),
+  };
+}
+
+function settingsOf(changes: object): Partial<WebhookSettings> {
+  return Object.fromEntries(
+    Object.entries(changes).filter(([field]) => Object.hasOwn(DEFAULT_WEBHOOK_SETTINGS, field)),
+  );
+}
+
+/** The rule after a change; null if it is no rule any more. */
+function changedRule(fields: RuleFields, stored: Rule | null): Rule | null {
+  const before = stored ?? DEFAULT_RULE;
+  const { firstVersion, ...others } = fields;
+  const unchosen = ruleFrom(others, before);
+  // The API shows the default where nothing was chosen. Sending that back must not choose it.
+  const isDefault = before.firstVersion === null && firstVersion === effectiveFirstVersion(unchosen);
+  return orNull(isDefault ? unchosen : ruleFrom(fields, before));
+}
+
+function orNull(rule: Rule): Rule | null {
+  return hasRule(rule) ? rule : null;
 }
 
 function changesMistake(fields: Record<string, unknown>): string | undefined {
   const names = Object.keys(fields);
   if (names.length === 0) return `Set at least one of ${FIELDS.join(', ')}`;
-  const { ordered, ratePerSecond, timeoutMs, headers } = fields;
+  const { ordered, ratePerSecond, timeoutMs, headers, name } = fields;
   if (ordered !== undefined && typeof ordered !== 'boolean') return '`ordered` must be true or false';
   if (ratePerSecond !== undefined && ratePerSecond !== null && !isWithin(ratePerSecond, MIN_RATE, MAX_RATE)) {
     return `\`ratePerSecond\` must be a number from ${MIN_RATE} to ${MAX_RATE}, or null for no limit`;
@@ -158,6 +234,7 @@ function changesMistake(fields: Record<string, unknown>): string | undefined {
   if (timeoutMs !== undefined && !isTimeout) {
     return `\`timeoutMs\` must be a whole number of milliseconds from ${MIN_TIMEOUT_MS} to ${MAX_TIMEOUT_MS}`;
   }
+  if (name !== undefined && name !== null && nameMistake(name) !== undefined) return nameMistake(name);
   return headers === undefined || headers === null ? undefined : headersMistake(headers);
 }
 

@@ -15,9 +15,11 @@ import { addYes, confirm, fields, type Head, print, say, table } from '../termin
 import { agoWords, dateWords, elapsedWords } from '../times.ts';
 import { addDeliveries } from './deliveries.ts';
 import { addListen, eventNames } from './listen.ts';
+import { addRuleFlags, addRules, ruleFieldsFrom } from './rules.ts';
 
 const PAUSED_BY = 'Paused at the command line';
 const MAX_URL_SHOWN = 60;
+const MAX_FILTER_SHOWN = 80;
 /** `webhooks unsubscribe` counts at most this many waiting deliveries. */
 const MOST_COUNTED = 1_000;
 
@@ -38,7 +40,7 @@ export function addWebhooks(program: Command): void {
     name: string,
     description: string,
     action: (team: TargetTeam, id: string, options: Options) => Promise<void>,
-    check?: (options: Options) => void,
+    check?: (options: Options) => void | Promise<void>,
   ) =>
     onTarget(
       webhooks
@@ -69,13 +71,15 @@ export function addWebhooks(program: Command): void {
     .argument('[url]', 'http:// or https:// URL that receives the events')
     .option('--events <names>', 'events to subscribe to, comma-separated (default: *, all events)')
     .withValues('--events', EVENT_TYPES)
+    .option('--name <text>', 'name of the webhook')
     .option(
       '--team <slug>',
       'team of the webhook, if several teams have a workflow with this id or the workflow is omitted',
     );
-  onTarget(subscribing, subscribe, {
-    check: (first: string, second: string | undefined, options) => {
+  onTarget(addRuleFlags(subscribing, { removes: false }), subscribe, {
+    check: async (first: string, second: string | undefined, options) => {
       eventNames(options);
+      await namedFieldsFrom(options);
       if (second === undefined && !first.includes('://')) {
         throw new UsageError(
           `The URL is missing: run \`flowhook webhooks subscribe ${first} https://…\`, or pass only a URL for all workflows`,
@@ -92,12 +96,19 @@ export function addWebhooks(program: Command): void {
       unsubscribe,
     ).withExamples('webhooks unsubscribe WEBHOOK', 'webhooks unsubscribe https://example.com/hook'),
   );
-  one('set', 'change settings of a webhook; all others keep their values', async (team, id, options) =>
-    printWebhook(await team.client.webhooks.update(id, settingsFrom(options)), team, options),
+  const setting = one(
+    'set',
+    'change the name, the rule or settings of a webhook; all others keep their values',
+    async (team, id, options) => {
+      const changes = { ...settingsFrom(options), ...(await namedFieldsFrom(options)) };
+      printWebhook(await team.client.webhooks.update(id, changes), team, options);
+    },
+    async (options) => void (await namedFieldsFrom(options)),
   )
     .withExamples(
       'webhooks set WEBHOOK --ordered --rate 5 --timeout 10',
       'webhooks set WEBHOOK --header "x-token: abc"',
+      `webhooks set WEBHOOK --filter 'risesAbove(previous.price, record.price, 50)' --cooldown 6h`,
     )
     .option('--ordered', 'send one delivery at a time, in the order of the events')
     .option('--no-ordered', 'send several deliveries at the same time')
@@ -108,7 +119,10 @@ export function addWebhooks(program: Command): void {
       'send this header with every delivery (repeatable); replaces all headers set before',
       repeated,
     )
-    .option('--no-headers', 'remove all headers set before');
+    .option('--no-headers', 'remove all headers set before')
+    .option('--name <text>', 'name of the webhook')
+    .option('--no-name', 'remove the name');
+  addRuleFlags(setting, { removes: true });
   one(
     'pause',
     'pause a webhook; its deliveries wait until it is resumed',
@@ -148,6 +162,7 @@ export function addWebhooks(program: Command): void {
       ),
   );
   addDeliveries(webhooks);
+  addRules(webhooks);
   addListen(webhooks);
 }
 
@@ -157,6 +172,7 @@ const HEADS: readonly Head[] = [
   { name: 'state' },
   { name: 'events', drop: 1 },
   { name: 'url' },
+  { name: 'filter', drop: 3 },
 ];
 
 async function listWebhooks(target: Target, options: Options): Promise<void> {
@@ -175,6 +191,7 @@ async function listWebhooks(target: Target, options: Options): Promise<void> {
     stateWords(webhook, Date.now()),
     oneLine(webhook.events.join(','), 50),
     oneLine(webhook.url, MAX_URL_SHOWN),
+    oneLine(webhook.filter ?? '', MAX_FILTER_SHOWN),
   ]);
   print(options, found, table(cells, process.stdout.columns, HEADS));
   if (found.length > 0 || options.json === true) return;
@@ -187,9 +204,11 @@ async function printWebhook(webhook: WebhookDetail, { slug }: TargetTeam, option
   const now = Date.now();
   const lines = fields([
     ['webhook', webhook.id],
+    ['name', webhook.name],
     ['workflow', `${team}/${webhook.workflowId ?? '*'}`],
     ['url', webhook.url],
     ['events', webhook.events.join(', ')],
+    ...ruleWords(webhook),
     ['state', stateWords(webhook, now)],
     ['paused', dateWords(webhook.pausedAt, now)],
     ['reason', webhook.pausedReason],
@@ -214,13 +233,19 @@ async function subscribe(
   options: Options,
 ): Promise<void> {
   const events = eventNames(options);
+  const more = await namedFieldsFrom(options);
   if (second === undefined) {
     const { client } = await soleTeam(target, 'A subscription without a workflow needs a team');
-    const webhook = await client.webhooks.create({ url: first, events });
+    const webhook = await client.webhooks.create({ url: first, events, ...more });
     print(options, webhook, [webhook.id]);
     return say(`Webhook ${webhook.id} is subscribed to all workflows`);
   }
   await onWorkflow(target, first, async ({ client }, workflowId) => {
+    if (Object.keys(more).length > 0) {
+      const webhook = await client.webhooks.create({ workflowId, url: second, events, ...more });
+      print(options, webhook, [webhook.id]);
+      return say(`Webhook ${webhook.id} is subscribed to ${workflowId}`);
+    }
     const { webhookId, message } = await client.webhooks.subscribe({ workflowId, url: second, events });
     print(options, await client.webhooks.get(webhookId), [webhookId]);
     say(message);
@@ -270,15 +295,26 @@ function rejectInvalidUrl(url: string): void {
   throw new UsageError(mistake + advice);
 }
 
+/** Returns the name and the rule that the flags set. @throws UsageError */
+async function namedFieldsFrom(options: Options): Promise<WebhookChanges> {
+  const { name } = options;
+  return {
+    ...(name === undefined ? {} : { name: name === false ? null : String(name) }),
+    ...(await ruleFieldsFrom(options)),
+  };
+}
+
 /** Returns the settings that `webhooks set` changes. @throws UsageError; Problem `field_invalid` */
 function settingsFrom({ ordered, rate, timeout, header, headers }: Options): WebhookChanges {
-  // The values are checked here as well as on the server, because JSON turns NaN into null, which means no limit.
-  return changesFrom({
+  const settings = {
     ...(ordered === undefined ? {} : { ordered: ordered === true }),
     ...(rate === undefined ? {} : { ratePerSecond: rate === 'none' ? null : Number(rate) }),
     ...(timeout === undefined ? {} : { timeoutMs: Math.round(Number(timeout) * 1_000) }),
     ...(headers === false ? { headers: null } : header === undefined ? {} : { headers: headersFrom(header) }),
-  });
+  };
+  // The values are checked here as well as on the server, because JSON turns NaN into null, which means no limit.
+  if (Object.keys(settings).length > 0) changesFrom(settings);
+  return settings;
 }
 
 /** Returns the number of hours during which deliveries are also signed with the old secret. @throws UsageError */
@@ -305,6 +341,18 @@ function stateWords({ state, failingSince, lastSuccessAt }: WebhookDetail, nowMs
   if (state === 'paused') return 'paused';
   if (failingSince !== null) return `failing for ${elapsedWords(failingSince, nowMs)}`;
   return lastSuccessAt === null ? 'active' : `active, last success ${agoWords(lastSuccessAt, nowMs)}`;
+}
+
+function ruleWords(webhook: WebhookDetail): [string, string | null][] {
+  const { filter, format, template, firstVersion, cooldown, filterMistake } = webhook;
+  return [
+    ['filter', filter],
+    ['filter failed', filterMistake && `${filterMistake.message} (event ${filterMistake.eventId})`],
+    ['format', format === 'standard' ? null : format],
+    ['template', template === null ? null : oneLine(JSON.stringify(template), 200)],
+    ['first version', filter === null ? null : firstVersion === 'send' ? 'sent' : 'skipped'],
+    ['cooldown', cooldown],
+  ];
 }
 
 function headerWords(names: readonly string[] | null): string | null {

@@ -138,10 +138,12 @@ const OWN_EXAMPLES: Readonly<Record<string, unknown>> = {
     webhookUrl: 'https://example.com/hooks/all',
     events: ['workflow_failed', 'webhook_paused'],
     workflowId: 'people',
+    name: 'Alarms',
     settings: { timeoutMs: 5_000, headers: { 'x-receiver': 'alarms' } },
   },
   'updateWebhook.request.application/json': { ordered: true, ratePerSecond: 10 },
   'updateWebhook.message': 'Webhook updated',
+  'listWebhookDecisions.state': 'filtered',
   'rotateWebhookSecret.message': 'New secret created. Configure the receiver with it',
   'rotateWebhookSecret.overlapUntil': '2026-11-22T02:00:00.000Z',
   'testWebhook.message': 'The test event is being sent',
@@ -162,6 +164,7 @@ const OWN_EXAMPLES: Readonly<Record<string, unknown>> = {
   // The example has no types, because linters mistake every object with `type` and `example` for a schema.
   'listEventTypes.answer.application/json': { types: [] },
   'listEventHistory.type': 'workflow_failed',
+  'listEventDecisions.state': 'sent,filtered',
   'openStream.answer.text/event-stream': `event: invalidate\nid: 42\ndata: {"kind":"jobs","ids":["${IDS.job}"]}\n\n`,
   'listJobs.state': 'failed,canceled',
   'countJobs.answer.application/json': {

@@ -1,5 +1,6 @@
 /** The named schemas in `components.schemas` of the OpenAPI document, in order. */
 import { auditLineResource } from '../../resources/audit-line.ts';
+import { decisionResource } from '../../resources/decision.ts';
 import {
   deliveryDetailResource,
   deliveryResource,
@@ -29,6 +30,7 @@ export const schemas: Readonly<Record<string, JsonSchema>> = Object.fromEntries(
     recordResource,
     webhookResource,
     webhookDetailResource,
+    decisionResource,
     deliveryResource,
     deliveryDetailResource,
     replayResource,

@@ -1,9 +1,12 @@
 /** Webhook operations beyond the contract: list, create, read, update, test, pause, resume. */
 
 import { found } from '../../model/error.ts';
+import { MAX_EXPRESSION } from '../../model/expression.ts';
+import { FIRST_VERSIONS, FORMATS } from '../../model/rule.ts';
 import {
   knownEventsMistake,
   MAX_PAUSE_REASON,
+  MAX_WEBHOOK_NAME,
   reasonMistake,
   urlMistake,
   type Webhook,
@@ -18,6 +21,7 @@ import {
   MAX_TIMEOUT_MS,
   MIN_RATE,
   MIN_TIMEOUT_MS,
+  newRule,
   subscribeWebhook as subscribe,
   type WebhookChanges,
 } from '../../webhooks/subscribe.ts';
@@ -41,6 +45,46 @@ const PAUSED = 'Paused over the API';
 const parameters = [pathParameter('webhookId', 'Webhook ID')];
 const errors = { webhook_not_found: 'No webhook found' };
 const changed = messageWith('webhook', webhookDetailResource);
+
+/** The schemas of the fields of a rule. */
+export const RULE = {
+  filter: {
+    type: ['string', 'null'],
+    minLength: 1,
+    maxLength: MAX_EXPRESSION,
+    description:
+      'Expression in the Common Expression Language that decides which events, or which of their differences, are sent. ' +
+      '`null` to send all',
+    examples: ['fallsBy(previous.price, record.price, "5%")'],
+  },
+  format: {
+    enum: [...FORMATS, null],
+    description:
+      'Form of the body: `standard`, `cloudevents` (CloudEvents 1.0, structured mode), or `template`. `null` for `standard`',
+  },
+  template: {
+    description: `JSON to send with the format \`template\`; \`\${…}\` in its strings holds expressions. At most 16 KiB. \`null\` for none`,
+  },
+  firstVersion: {
+    enum: [...FIRST_VERSIONS, null],
+    description:
+      'Whether the first version of a workflow is sent. `null`: `skip` if the filter reads records, otherwise `send`',
+  },
+  cooldown: {
+    type: ['string', 'null'],
+    pattern: '^\\d{1,9}(s|m|h|d)$',
+    description:
+      'Time for which nothing more is sent about a record that was sent, from `1s` to `7d`. Requires a filter that reads ' +
+      'records. `null` for no limit',
+    examples: ['6h'],
+  },
+};
+const nameOfWebhook = {
+  type: ['string', 'null'],
+  minLength: 1,
+  maxLength: MAX_WEBHOOK_NAME,
+  description: 'Name for people. `null` for none',
+};
 
 const settings = {
   type: 'object',
@@ -119,8 +163,8 @@ export const createWebhook: Operation<KeyedCall<'webhooks'>> = {
   summary: 'Create a webhook',
   description:
     'Subscribes a webhook to the events of one workflow or, without `workflowId`, of all workflows of the team, present ' +
-    'and future. Repeating the call with the same workflow, URL and events creates nothing, updates the given settings, ' +
-    'and resumes the webhook if it was paused.',
+    'and future. Repeating the call with the same workflow, URL, events and filter creates nothing, updates the other ' +
+    'fields of the request, and resumes the webhook if it was paused.',
   requestBody: jsonBody({
     type: 'object',
     required: ['webhookUrl', 'events'],
@@ -135,6 +179,8 @@ export const createWebhook: Operation<KeyedCall<'webhooks'>> = {
         minLength: 1,
         description: 'Workflow ID (default: `null`, all workflows of the team)',
       },
+      name: nameOfWebhook,
+      ...RULE,
       settings,
     },
   }),
@@ -156,10 +202,15 @@ export const createWebhook: Operation<KeyedCall<'webhooks'>> = {
     } = call;
     const fields = await bodyFields(call, 'a JSON object with `webhookUrl` and `events`');
     const { changes, ...subscription } = subscriptionFrom(fields);
-    const { headers: _, ...settings } = changes ?? {};
-    const target = { teamId, ...subscription, settings };
-    let { webhook } = await subscribe(services.webhooks, target);
-    if (changes !== undefined) {
+    const { headers: _, name = null, ...others } = changes;
+    let { webhook } = await subscribe(services.webhooks, {
+      teamId,
+      ...subscription,
+      name,
+      rule: newRule(others),
+      settings: others,
+    });
+    if (Object.keys(changes).length > 0) {
       webhook = await changeWebhook(services.webhooks, { teamId, id: webhook.id, changes });
     }
     reply.headers({ 'x-webhook-id': webhook.id, location: `/v1/integrations/webhooks/${webhook.id}` });
@@ -190,19 +241,25 @@ export const updateWebhook: Operation<KeyedCall<'webhooks'>> = {
   id: 'updateWebhook',
   group: 'Integrations',
   summary: 'Update a webhook',
-  description: 'Changes settings of a webhook. Omitted settings stay unchanged.',
+  description:
+    'Changes the name, the rule or settings of a webhook. Omitted fields stay unchanged. A new rule applies to later ' +
+    'events.',
   parameters: [...parameters, IF_MATCH],
-  requestBody: jsonBody(settings),
+  requestBody: jsonBody({
+    ...settings,
+    properties: { name: nameOfWebhook, ...RULE, ...settings.properties },
+  }),
   answer: jsonResponse('Webhook updated', changed),
   errors: {
     field_invalid: 'A field is not valid',
     ...errors,
-    precondition_failed: 'Settings changed: `If-Match` does not have the current `ETag`',
+    webhook_exists: 'Another webhook has the same workflow, URL, events and filter',
+    precondition_failed: 'Webhook changed: `If-Match` does not have the current `ETag`',
   },
 
   async handle(call) {
     const { services } = call;
-    const changes = changesFrom(await bodyFields(call, 'a JSON object with the settings to change'));
+    const changes = changesFrom(await bodyFields(call, 'a JSON object with the fields to change'));
     const before = await webhookOf(call);
     const { text, expected } = await settingsOf(call, before);
     const { teamId, id } = before;
@@ -303,34 +360,43 @@ export async function webhookOf(call: KeyedCall): Promise<Webhook> {
 
 /** The part that `If-Match` compares: the settings, without the state of the deliveries. */
 async function settingsOf({ services }: KeyedCall, webhook: Webhook) {
-  const { teamId, id, settings } = webhook;
+  const { teamId, id, settings, name, rule } = webhook;
   const headers = (await services.store.webhooks.sealed({ teamId, id }))?.headers ?? null;
-  return { text: JSON.stringify([settings, headers]), expected: { settings, headers } };
+  return {
+    text: JSON.stringify([settings, headers, name, rule]),
+    expected: { settings, headers, name, rule },
+  };
 }
 
-function subscriptionFrom(fields: Record<string, unknown>): {
+function subscriptionFrom({ webhookUrl, events, workflowId = null, settings, ...others }: Fields): {
   workflowId: string | null;
   url: string;
   events: string[];
-  changes: WebhookChanges | undefined;
+  changes: WebhookChanges;
 } {
-  const { webhookUrl, events, workflowId = null, settings } = fields;
   const mistake = urlMistake(webhookUrl) ?? knownEventsMistake(events);
   if (mistake !== undefined) invalid(mistake);
   if (workflowId !== null && (typeof workflowId !== 'string' || workflowId === '')) {
     invalid('`workflowId` must be the id of a workflow, or null for all workflows of the team');
   }
-  const target = {
+  if (
+    settings !== undefined &&
+    (typeof settings !== 'object' || settings === null || Array.isArray(settings))
+  ) {
+    invalid('`settings` must be an object, such as { "ordered": true }');
+  }
+  return {
     workflowId: workflowId === null ? null : workflowIdFrom(String(workflowId)),
     url: webhookUrl as string,
     events: events as string[],
+    changes: {
+      ...(settings === undefined ? {} : changesFrom(settings as Fields)),
+      ...(Object.keys(others).length === 0 ? {} : changesFrom(others)),
+    },
   };
-  if (settings === undefined) return { ...target, changes: undefined };
-  if (typeof settings !== 'object' || settings === null || Array.isArray(settings)) {
-    return invalid('`settings` must be an object, such as { "ordered": true }');
-  }
-  return { ...target, changes: changesFrom(settings as Record<string, unknown>) };
 }
+
+type Fields = Record<string, unknown>;
 
 function reasonFrom({ reason }: Record<string, unknown>): string {
   if (reason === undefined) return PAUSED;

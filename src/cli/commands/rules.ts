@@ -1,0 +1,114 @@
+/** `flowhook webhooks decisions`, and the flags with which other commands set the rule of a webhook. */
+import { readFile } from 'node:fs/promises';
+import type { WebhookChanges } from '../../../client/src/flowhook-client.ts';
+import { FIRST_VERSIONS, FORMATS } from '../../model/rule.ts';
+import { DECISION_STATES } from '../../store/operations/rules/decisions.ts';
+import type { Command } from '../command.ts';
+import { UsageError } from '../exit.ts';
+import { oneLine } from '../job-words.ts';
+import { type Options, oneOf, someOf, wholeNumber } from '../options.ts';
+import { onTarget, onWebhook, type Target } from '../target.ts';
+import { type Head, print, say, table } from '../terminal.ts';
+
+const DEFAULT_DECISIONS = 20;
+const MAX_DECISIONS = 1_000;
+const CHOICES = [...FIRST_VERSIONS, 'default'] as const;
+
+/** Adds the flags that `ruleFrom` reads. @param removes whether there are also flags that remove a part of the rule */
+export function addRuleFlags(command: Command, { removes }: { removes: boolean }): Command {
+  const none = (flag: string, what: string) => (removes ? command.option(flag, what) : command);
+  command.option(
+    '--filter <expression>',
+    'send only what matches, such as \'fallsBy(previous.price, record.price, "5%")\'',
+  );
+  none('--no-filter', 'send everything');
+  command
+    .option('--format <format>', `form of the body: ${FORMATS.join(', ')}`)
+    .withValues('--format', FORMATS)
+    .option('--template <file>', `JSON file for the body; \${…} in its strings holds expressions`);
+  none('--no-template', 'send the standard body again');
+  command
+    .option(
+      '--first-version <choice>',
+      'send or skip the first version of a workflow (default: skip if the filter reads records)',
+    )
+    .withValues('--first-version', CHOICES)
+    .option(
+      '--cooldown <duration>',
+      'after a record was sent, send nothing about it for this long, such as 6h',
+    );
+  return none('--no-cooldown', 'send a record as often as it matches');
+}
+
+/** The fields that the flags of `addRuleFlags` set. @throws UsageError */
+export async function ruleFieldsFrom(options: Options): Promise<WebhookChanges> {
+  const { filter, format, template, firstVersion, cooldown } = options;
+  const choice =
+    firstVersion === undefined ? undefined : oneOf('--first-version', String(firstVersion), CHOICES);
+  return {
+    ...(filter === undefined ? {} : { filter: filter === false ? null : String(filter) }),
+    ...(template === false ? { format: 'standard', template: null } : {}),
+    ...(typeof template === 'string' ? { format: 'template', template: await jsonOf(template) } : {}),
+    ...(format === undefined ? {} : { format: oneOf('--format', String(format), FORMATS) }),
+    ...(choice === undefined ? {} : { firstVersion: choice === 'default' ? null : choice }),
+    ...(cooldown === undefined ? {} : { cooldown: cooldown === false ? null : String(cooldown) }),
+  };
+}
+
+async function jsonOf(path: string): Promise<unknown> {
+  const text = await readFile(path, 'utf8').catch((error: Error) => {
+    throw new UsageError(`--template: the file cannot be read: ${error.message}`);
+  });
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new UsageError(`--template: ${path} is not valid JSON: ${(error as Error).message}`);
+  }
+}
+
+export function addRules(webhooks: Command): void {
+  const decisions = webhooks
+    .command('decisions')
+    .description('list what the rule of a webhook decided about events, newest first')
+    .withExamples('webhooks decisions WEBHOOK --state filtered')
+    .argument('<webhook>', 'id or URL of the webhook')
+    .option('--state <states>', `only these decisions: comma-separated, of ${DECISION_STATES.join(', ')}`)
+    .withValues('--state', DECISION_STATES)
+    .option('--limit <number>', `maximum number, up to ${MAX_DECISIONS} (default: ${DEFAULT_DECISIONS})`);
+  onTarget(decisions, listDecisions, { check: (_webhook: string, options) => void decisionsFrom(options) });
+}
+
+const DECISION_HEADS: readonly Head[] = [
+  { name: 'event' },
+  { name: 'type' },
+  { name: 'time' },
+  { name: 'state' },
+  { name: 'matched', drop: 1 },
+  { name: 'reason or delivery' },
+];
+
+async function listDecisions(target: Target, webhook: string, options: Options): Promise<void> {
+  const { limit, state } = decisionsFrom(options);
+  const found = await onWebhook(target, webhook, ({ client }, id) =>
+    client.webhooks.decisions(id, { state, limit }).take(limit),
+  );
+  const rows = found.map((one) => [
+    one.eventId,
+    one.eventType,
+    one.createdAt,
+    one.state,
+    one.examined === null ? '-' : `${one.matched} of ${one.examined}`,
+    one.deliveryId ?? oneLine(one.reason ?? '', 200),
+  ]);
+  print(options, found, table(rows, process.stdout.columns, DECISION_HEADS));
+  if (found.length > 0 || options.json === true) return;
+  say('No decisions found. A webhook without a rule has none: every event is sent');
+}
+
+/** @throws UsageError */
+function decisionsFrom({ limit, state }: Options) {
+  return {
+    limit: wholeNumber('--limit', limit ?? DEFAULT_DECISIONS, 1, MAX_DECISIONS),
+    state: someOf('--state', state, DECISION_STATES),
+  };
+}
