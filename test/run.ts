@@ -31,6 +31,8 @@ const LONG_FORMS: readonly [file: string, variable: string, size: number | 'all'
   ['test/dashboard/axe.test.ts', 'AXE_LOOKS', 'all'],
   ['test/nodes/held-transaction.test.ts', 'HELD_JOBS', 800],
   ['test/docs/examples-verify.test.ts', 'VERIFY_LANGUAGES', 'all'],
+  ['test/rules/model.test.ts', 'RULE_RUNS', 10_000],
+  ['test/rules/model-postgres.test.ts', 'RULE_RUNS', 10_000],
   ['src/store/sqlite/sqlite.test.ts', 'MODEL_RUNS', 60],
   ['src/store/postgres/postgres.test.ts', 'MODEL_RUNS', 60],
 ];
