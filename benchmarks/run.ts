@@ -15,7 +15,16 @@ const USUAL = ['small', 'queue', 'read', 'ingest', 'deliver', 'jobs', 'footprint
 /** Run with `--full`, which also adds other products and larger sizes to the usual benchmarks. */
 const FULL = [...USUAL, 'claims', 'growth'] as const;
 /** Run only by name: they measure single parts. */
-const OTHERS = ['growth-postgres', 'scale', 'latency', 'stall', 'hostile', 'extract', 'dashboard'] as const;
+const OTHERS = [
+  'growth-postgres',
+  'scale',
+  'latency',
+  'stall',
+  'hostile',
+  'extract',
+  'dashboard',
+  'evaluate',
+] as const;
 const ROUNDS = 5;
 
 const { values, positionals } = parseArgs({

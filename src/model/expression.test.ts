@@ -302,12 +302,29 @@ test('a mistake is one sentence with the place and the nearest right name', () =
     'true &&\n  rekord.price < 5':
       'The name `rekord` is unknown (at line 2, character 3); did you mean "record"?',
     ' ': 'The expression is empty',
+    'record.price < 5 and true': '"and" has no meaning (at character 18); write &&',
+    'true && not record.sold': '"not" has no meaning (at character 9); write !',
+    'record.price === 5': '"===" has no meaning (at character 14); write ==',
+    'record.in == 1': '"in" is a reserved word (at character 8); write ["in"] instead of .in',
+    'if (record.price) 5': '"if" is a reserved word (at character 1)',
+    'record.price < 5;': '";" was not expected (at character 17)',
+    'record.tags.exists(1, true)': 'exists is written list.exists(x, condition) (at character 20)',
+    'record.tags.exists(t, 5)': 'A condition is true or false, but this one is a number (at character 23)',
+    '"a" && true': 'A condition is true or false, but this one is a text (at character 1)',
+    'size(5) > 1': 'size(value) cannot be applied to a number (at character 1)',
+    'changed == "price"': '"==" cannot be applied to a list and a text (at character 1)',
+    'event.id.length == 1': 'A text has no fields (at character 10)',
+    'record.tags[1]["a"] == changed["a"]': 'The position in a list is a number, not a text (at character 24)',
   };
   for (const [source, sentence] of Object.entries(sentences))
     assert.equal(mistakeOf(source).message, sentence);
   assert.match(mistakeOf('price < 5').message, /fields are read as record\.price$/);
   const { from, to } = mistakeOf('true && rekord.price < 5');
   assert.deepEqual([from, to], [8, 14]);
+});
+
+test('the branches of a choice may have different types', () => {
+  allMatch('(record.sold ? 1 : "no") == "no"', '(true ? "x" : null) != null');
 });
 
 test('literal arguments are checked when the filter is saved', () => {

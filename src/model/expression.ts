@@ -4,11 +4,11 @@
  * A missing field is null. Comparisons of order with a null are false; arithmetic, functions and lists of a null are
  * null; null counts as false where a condition is expected. docs/reference/filters.md describes the language.
  */
-import { Environment, ParseError } from '@marcbachmann/cel-js';
-import { nearest } from '../std/nearest.ts';
-import { Compiler, formOf, type Node } from './expressions/code.ts';
+import { Environment } from '@marcbachmann/cel-js';
+import { Compiler, type Node } from './expressions/code.ts';
 import { FUNCTIONS, METHODS } from './expressions/functions.ts';
 import { EvaluationMistake, ExpressionMistake, mistakeAt } from './expressions/mistakes.ts';
+import { hasMixedBranches, mistakeOf, typeWords } from './expressions/sentences.ts';
 import { Steps } from './expressions/steps.ts';
 import { described } from './expressions/values.ts';
 
@@ -157,7 +157,8 @@ function compiled(
   const root = parsed.ast as unknown as Node;
   const code = compiler.code(root);
   const { valid, type = 'dyn', error } = orMistake(source, () => parsed.check());
-  if (!valid) throw asMistake(source, error);
+  // The evaluation needs no types, and texts for humans often say something else instead of a number.
+  if (!valid && !hasMixedBranches(error)) throw mistakeOf(source, error, Object.keys(EVENT_FIELDS));
   const expression: Expression = {
     source,
     readsRecord: OF_RECORD.some((name) => compiler.read.has(name)),
@@ -195,72 +196,6 @@ function orMistake<T>(source: string, run: () => T): T {
   try {
     return run();
   } catch (error) {
-    throw asMistake(source, error);
+    throw mistakeOf(source, error, Object.keys(EVENT_FIELDS));
   }
-}
-
-interface LibraryError extends Error {
-  code?: string;
-  summary?: string;
-  range?: { start: number; end: number };
-}
-
-/** Translates an error of the library. */
-function asMistake(source: string, error: unknown): unknown {
-  const { code, summary = '', range, message } = error as LibraryError;
-  if (error instanceof RangeError)
-    return mistakeAt(source, 'The expression is nested too deeply', { start: 0, end: 0 });
-  if (code === undefined) return error;
-  const place = range ?? { start: 0, end: source.length };
-  return mistakeAt(source, sentenceOf(error instanceof ParseError, code, summary || message, source), place);
-}
-
-function sentenceOf(isSyntax: boolean, code: string, summary: string, source: string): string {
-  if (isSyntax) return syntaxSentence(code, summary, source);
-  const operator = /^no such overload: (.+?) (==|!=|<=|>=|[-+*/%<>]|in) (.+)$/.exec(summary);
-  if (operator !== null) {
-    const [, one = '', sign, other = ''] = operator;
-    return `"${sign}" cannot be applied to ${typeWords(one)} and ${typeWords(other)}`;
-  }
-  const unary = /^no such overload: ([-!])(.+)$/.exec(summary);
-  if (unary !== null) return `"${unary[1]}" cannot be applied to ${typeWords(unary[2] ?? '')}`;
-  const call = /^found no matching overload for '(?:.*\.)?(\w+)\((.*)\)'$/.exec(summary);
-  if (call !== null) return `These values do not fit ${formOf(call[1] ?? '') ?? call[1]}`;
-  const key = /^No such key: (.*)$/.exec(summary)?.[1];
-  if (key !== undefined) {
-    const meant = nearest(key, Object.keys(EVENT_FIELDS));
-    const advice =
-      meant === undefined
-        ? `its fields are ${Object.keys(EVENT_FIELDS).join(', ')}`
-        : `did you mean "${meant}"?`;
-    return `An event has no field "${key}"; ${advice}`;
-  }
-  return summary;
-}
-
-function syntaxSentence(code: string, summary: string, source: string): string {
-  if (/\bEOF\b/.test(summary)) return 'The expression is incomplete';
-  if (/^Exceeded/i.test(summary) || /limit/i.test(code)) return `The expression is too large: ${summary}`;
-  if (code === 'unexpected_character' && /(^|[^=!<>])=($|[^=])/.test(source) && summary.endsWith('=')) {
-    return 'A single = has no meaning; compare with ==';
-  }
-  return summary;
-}
-
-/** A type of the library in words. */
-function typeWords(type: string): string {
-  if (type.startsWith('list')) return 'a list';
-  if (type.startsWith('map')) return 'an object';
-  const words: Readonly<Record<string, string>> = {
-    int: 'a number',
-    double: 'a number',
-    string: 'a text',
-    bool: 'true or false',
-    null: 'null',
-    dyn: 'a value',
-    Event: 'an event',
-    'google.protobuf.Timestamp': 'a timestamp',
-    'google.protobuf.Duration': 'a duration',
-  };
-  return words[type] ?? type;
 }

@@ -62,7 +62,9 @@ export const FUNCTIONS: Readonly<Record<string, ExpressionFunction>> = {
   string: {
     form: 'string(value)',
     what: 'the value as text',
-    signatures: ['string(list): string', 'string(map): string', 'string(null): string'],
+    signatures: ['list', 'map', 'null', TIMESTAMP, 'google.protobuf.Duration'].map(
+      (type) => `string(${type}): string`,
+    ),
     takes: [1, 1],
     run: ([value], steps) => {
       const text = textOf(value);
