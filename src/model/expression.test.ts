@@ -328,7 +328,10 @@ test('the branches of a choice may have different types', () => {
 });
 
 test('literal arguments are checked when the filter is saved', () => {
-  assert.match(mistakeOf('record.title.matches("(")').message, /^The regular expression has an unmatched \(/);
+  assert.match(
+    mistakeOf('record.title.matches("(")').message,
+    /^The regular expression "\(" is invalid: missing closing \)/,
+  );
   assert.match(
     mistakeOf('fallsBy(previous.price, record.price, "5")').message,
     /^An amount is a number greater than 0/,

@@ -1,7 +1,7 @@
 /** The functions of expressions: one table from which they are checked, evaluated and documented. */
 
 import { EvaluationMistake } from './mistakes.ts';
-import { Pattern } from './pattern.ts';
+import { hasMatch, patternOf } from './pattern.ts';
 import type { Steps } from './steps.ts';
 import { dayOfYear, STEPS_OF_ZONE, toDuration, toTimestamp, wallClock } from './times.ts';
 import { Duration, described, isObject, numberOf, textOf } from './values.ts';
@@ -137,8 +137,8 @@ export const METHODS: Readonly<Record<string, ExpressionFunction>> = {
     form: 'text.matches(pattern)',
     what: 'true if a part of the text matches the regular expression',
     takes: [1, 1],
-    run: (args, steps) => Pattern.of(textAt(args, 1)).matches(textAt(args, 0), steps),
-    check: ([, pattern]) => pattern !== undefined && Pattern.of(textAt([pattern], 0)),
+    run: (args, steps) => hasMatch(textAt(args, 0), textAt(args, 1), steps),
+    check: ([, pattern]) => pattern !== undefined && patternOf(textAt([pattern], 0)),
   },
   lowerAscii: {
     form: 'text.lowerAscii()',
