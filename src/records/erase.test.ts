@@ -153,6 +153,95 @@ test('a person in the log and progress of a run is found, exported and erased', 
   assert.deepEqual(job?.progress, { ...progress, message: '[erased]' });
 });
 
+test('a person in what rules have sent, found out and kept is exported and erased', async (t) => {
+  const { store } = await openEmptyStore(t);
+  const at = await makeWorkflow(store);
+  const { teamId, workflowId } = at;
+  const rule = {
+    filter: 'record.x',
+    format: 'template',
+    template: {},
+    firstVersion: null,
+    cooldownMs: 9_000,
+  } as const;
+  const made = await store.webhooks.subscribe({
+    ...at,
+    url: 'https://a.example',
+    events: ['workflow_data_change'],
+    secret: '',
+    limit: 9,
+    rule,
+  });
+  assert.ok('webhook' in made);
+  const webhookId = made.webhook.id;
+  const bob = { id: 'b', name: 'Bob' };
+  const bodies = [JSON.stringify(`Ada, ${EMAIL}, and Bob`), '{"text":"Lovelace and Bob"}', null];
+  for (const [n, body] of bodies.entries()) {
+    await publish(store, at, [
+      { id: 'a', email: EMAIL, n } as { id: string },
+      { ...bob, n } as { id: string },
+    ]);
+    const { decisions } = await store.decisions.pending({ teamId, limit: 9, now: store.now() });
+    assert.ok(decisions[0]);
+    const { turn, rewrites, sequence, revision } = decisions[0];
+    const row = (id: string, text: object) => {
+      const newest = JSON.stringify({ id, ...text });
+      return { workflowId, id, until: store.now() + 9_000, sent: null, newest, sequence, revision };
+    };
+    const quiet = { set: [row('a', {}), row('c', { email: EMAIL }), row('b', { friend: EMAIL })] };
+    const step = { webhookId, workflowId, sequence, turn, rewrites, quiet };
+    const mistake = { at: 1, eventId: 'evt_1', recordId: 'a', message: 'Lovelace is not a number' };
+    const outcome = { state: 'sent', body, messageId: null } as const;
+    await store.decisions.step({
+      teamId,
+      steps: [
+        body === null
+          ? { ...step, mistake, progress: { differences: [{ id: 'a', value: 'Lovelace' }] } }
+          : { ...step, outcome, matched: 1, examined: 2, reason: null },
+      ],
+    });
+  }
+  const [before] = (await store.decisions.pending({ teamId, limit: 9, now: store.now() })).decisions;
+
+  const exported: string[] = [];
+  for await (const entry of exportPerson(store, { teamId, email: EMAIL })) exported.push(entry);
+  assert.doesNotMatch(exported.join(), /Bob/);
+  const places = new Set(exported.map((entry) => (JSON.parse(entry) as { place: string }).place));
+  assert.deepEqual(
+    places,
+    new Set([
+      'record',
+      'state',
+      'deliveryBody',
+      'decisionProgress',
+      'ruleMistake',
+      'quietRecord',
+      'quietNewest',
+      'event',
+    ]),
+  );
+
+  await erase(depsOf(store), request(teamId));
+  const deliveries = await store.deliveries.list({ teamId, webhookId, limit: 9 });
+  for (const { id } of deliveries) {
+    assert.equal((await store.deliveries.get({ teamId, id }))?.body, '"[erased]"');
+  }
+  const [after] = (await store.decisions.pending({ teamId, limit: 9, now: store.now() })).decisions;
+  assert.ok(before && after);
+  assert.deepEqual(after.progress, {});
+  assert.ok(after.rewrites > before.rewrites, 'steps that were computed before it do not count');
+  const rows = await store.decisions.quiet({ teamId, webhookId, workflowId, ids: ['a', 'b', 'c'] });
+  assert.deepEqual(
+    rows.map(({ id }) => id),
+    ['b'],
+    'other people keep their cooldowns',
+  );
+  const mistake = (await store.webhooks.get({ teamId, id: webhookId }))?.ruleMistake;
+  assert.deepEqual([mistake?.recordId, mistake?.message], [null, '[erased]']);
+  const again = await erase(depsOf(store), { ...request(teamId), dryRun: true });
+  assert.deepEqual(again.found, []);
+});
+
 test('an export contains no data of other people, although events concern several people', async (t) => {
   const { store } = await openEmptyStore(t);
   const at = await makeWorkflow(store);

@@ -3,13 +3,14 @@ import { parseExactly } from '../model/record.ts';
 import type { HeldText, TextPlace } from '../store/operations/erasure/find-content.ts';
 import type { Store } from '../store/store.ts';
 import { openScope, refuseNoAddress } from './erase.ts';
-import { findRecords, findTexts, TEXT_HOLDERS } from './find-person.ts';
+import { findRecords, findTexts, hasDifferences, TEXT_HOLDERS } from './find-person.ts';
 import { createRedactor, type Person, type Redactor } from './person.ts';
 
 /**
  * Exports the person's own records in full, in every stored version. Data that belongs to others is reduced to the
  * mention of the person: the id of a record, the differences of an event that concern the person's own records, the
- * matching lines of other texts. So the export contains no data of other people.
+ * matching lines of other texts. So the export contains no data of other people. Of a body that a template has written, and
+ * of an unfinished decision, it names only the place.
  *
  * @returns JSON objects as text: `place`, `workflowId`, and what was found in that place
  * @throws Problem `field_invalid` if `email` is not an email address
@@ -42,6 +43,8 @@ async function* find(
       const { workflowId, text } = held;
       const found =
         (place === 'event' && eventOf(text, cleaned)) ||
+        (place === 'deliveryBody' && (hasDifferences(text) ? eventOf(text, cleaned) : {})) ||
+        (place === 'decisionProgress' && {}) ||
         (place === 'inspectedBody' && inspectedEventOf(held, redactor));
       yield JSON.stringify({
         place,
@@ -57,7 +60,7 @@ async function* find(
  * be about the person.
  */
 function isWhole(place: TextPlace): boolean {
-  return place === 'response' || place === 'attemptDetails' || place === 'state';
+  return ['response', 'attemptDetails', 'state', 'quietRecord', 'quietSent', 'quietNewest'].includes(place);
 }
 
 /** Reduces an event that an inspector received, like other events. Returns undefined if the text is not an event. */

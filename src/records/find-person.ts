@@ -24,12 +24,12 @@ export const TEXT_HOLDERS: Readonly<Record<TextPlace, (held: HeldText, redactor:
   // The whole response is erased if its event is about the person, because the receiver may echo more of the event than
   // the address.
   response: ({ text, about, workflowId }, redactor) =>
-    about !== null && redactor.concerns(about, workflowId) ? ERASED : redactor.lines(text),
+    isAboutThem(about, workflowId, redactor) ? ERASED : redactor.lines(text),
   // Response headers are removed if the event is about the person, because they may echo any part of the event. Request
   // headers stay, because they are set by the webhook.
   attemptDetails: ({ text, about, workflowId }, redactor) =>
     redactor.json(
-      about !== null && redactor.concerns(about, workflowId)
+      isAboutThem(about, workflowId, redactor)
         ? JSON.stringify({ ...JSON.parse(text), responseHeaders: {} })
         : text,
     ),
@@ -52,8 +52,54 @@ export const TEXT_HOLDERS: Readonly<Record<TextPlace, (held: HeldText, redactor:
   // The body is usually an event, but anyone can send anything to an inspector, so the body is replaced as a whole.
   inspectedBody: ({ text, workflowId }, redactor) =>
     redactor.mentions(text) || isEventAbout(text, workflowId, redactor) ? ERASED : text,
+  // A template may have turned the person's record into any text, so a body with another form than an event is replaced
+  // as a whole if its event is about the person.
+  deliveryBody: ({ text, about, workflowId }, redactor) => {
+    if (hasDifferences(text)) return redactor.event(text, workflowId);
+    return isAboutThem(about, workflowId, redactor) ? JSON.stringify(ERASED) : redactor.json(text);
+  },
+  // The decision starts again. Any text that the search finds is replaced, because it may contain parts of records.
+  decisionProgress: () => '{}',
+  decisionReason: ({ text }, redactor) => redactor.lines(text),
+  ruleMistake({ text, workflowId }, redactor) {
+    const mistake = JSON.parse(text) as { recordId: string | null; message: string };
+    if (mistake.recordId === null || !isTheirRecord({ id: mistake.recordId }, workflowId, redactor)) {
+      return redactor.json(text);
+    }
+    return JSON.stringify({ ...mistake, recordId: null, message: ERASED });
+  },
+  // The whole row is deleted. Quiet records of other people stay, like the records themselves.
+  quietRecord: ({ text, workflowId }, redactor) =>
+    isTheirRecord({ id: text }, workflowId, redactor) ? '' : text,
+  quietSent: ({ text, workflowId }, redactor) =>
+    isTheirRecord(JSON.parse(text), workflowId, redactor) ? '' : text,
+  quietNewest: ({ text, workflowId }, redactor) =>
+    isTheirRecord(JSON.parse(text), workflowId, redactor) ? '' : text,
   event: ({ text, workflowId }, redactor) => redactor.event(text, workflowId),
 };
+
+/** Whether a record belongs to the person. At least its id is known. */
+function isTheirRecord(record: { id: string }, workflowId: string | null, redactor: Redactor): boolean {
+  const fields = Object.entries(record).map(([key, value]) => ({ key, value }));
+  const event = JSON.stringify({ data: { differences: [{ id: record.id, fields }] } });
+  return redactor.mentions(record.id) || redactor.concerns(event, workflowId);
+}
+
+/** Whether a body has differences like an event, and so the form of an event. */
+export function hasDifferences(text: string): boolean {
+  const body = JSON.parse(text) as { data?: { differences?: unknown } } | null;
+  return Array.isArray(body?.data?.differences) && body.data.differences.every(isDifference);
+}
+
+function isDifference(one: unknown): boolean {
+  return Array.isArray((one as { fields?: unknown } | null)?.fields);
+}
+
+/** Whether one of the bodies to which a text belongs is an event about the person. */
+function isAboutThem(about: string | null, workflowId: string | null, redactor: Redactor): boolean {
+  const bodies = about?.split('\n') ?? [];
+  return bodies.some((one) => isEventAbout(one, workflowId, redactor));
+}
 
 /**
  * Whether a text is an event about the person. The text may have any form, because anyone can send anything to an

@@ -7,6 +7,13 @@ import { HOLDER, load, OK, oneDelivery, settle, settlement, subscribe } from './
 import { caseWith, failAttempt, makeRunning, makeWorkflow, type Open, publishRun } from './setup.ts';
 
 const OTHER_PLACES: readonly TextPlace[] = [
+  'deliveryBody',
+  'decisionProgress',
+  'decisionReason',
+  'ruleMistake',
+  'quietRecord',
+  'quietSent',
+  'quietNewest',
   'response',
   'attemptDetails',
   'attemptError',

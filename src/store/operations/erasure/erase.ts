@@ -12,7 +12,7 @@ import type { Tx, View } from '../../transaction.ts';
 import { touchAllLanes } from '../agenda.ts';
 import { fail, release } from '../attempts.ts';
 import { inWorkflow } from '../record-indexes.ts';
-import { rewriteStatement, type TextPlace } from './find-content.ts';
+import { deleteStatement, rewriteStatement, type TextPlace } from './find-content.ts';
 
 /** Excludes a person from later runs. An empty `workflowId` means every workflow of the team. */
 export interface SuppressionRow {
@@ -25,8 +25,8 @@ export interface SuppressionRow {
 const MAX_REMOVED = 100;
 
 /**
- * Replaces each text, unless it has changed since it was read and no longer equals `was`. Returns the number of
- * replaced texts.
+ * Replaces each text, unless it has changed since it was read and no longer equals `was`. An empty text deletes a quiet
+ * record. Returns the number of replaced texts.
  */
 export async function rewrite(
   tx: Tx,
@@ -46,17 +46,31 @@ export async function rewrite(
   const running = place === 'state' ? await lockRuns(tx, { teamId, workflowIds: of }) : [];
   let changed = 0;
   for (const { keys, was, text } of keyed) {
-    changed += await tx.db.run(rewriteStatement(place), teamId, text, was, ...keys);
+    const deletion = text === '' ? deleteStatement(place) : undefined;
+    changed +=
+      deletion === undefined
+        ? await tx.db.run(rewriteStatement(place), teamId, text, was, ...keys)
+        : await tx.db.run(deletion, teamId, was, ...keys);
   }
   await interrupt(tx, running);
-  // After this update, nodes discard the event bodies that they have loaded. For deliveries that they are sending right
-  // now, they do not store the endpoint's response.
-  if (place === 'event' && changed > 0) {
+  // After this update, nodes discard the bodies that they have loaded, and no step of a rule counts that was computed
+  // from the old texts. For deliveries that nodes are sending right now, they do not store the endpoint's response.
+  if (IN_MEMORY.has(place) && changed > 0) {
     await tx.db.run`update team set rewrites = rewrites + 1 where id = ${teamId}`;
     touchAllLanes(tx, teamId);
   }
   return changed;
 }
+
+/** Places whose texts nodes load to send them, or to compute the next step of a rule. */
+const IN_MEMORY: ReadonlySet<TextPlace> = new Set([
+  'event',
+  'deliveryBody',
+  'decisionProgress',
+  'quietRecord',
+  'quietSent',
+  'quietNewest',
+]);
 
 const ROWS = both(
   (pick) => `

@@ -8,6 +8,16 @@ import { inWorkflow } from '../record-indexes.ts';
 /** The text columns, besides the records themselves, that may contain content of records. */
 export type TextPlace =
   | 'event'
+  /** The body of a delivery that differs from that of its event. */
+  | 'deliveryBody'
+  /** What a rule has found out so far, why it sent nothing, and its last error. */
+  | 'decisionProgress'
+  | 'decisionReason'
+  | 'ruleMistake'
+  /** The id of a quiet record, and its text as it was sent and as it is now. */
+  | 'quietRecord'
+  | 'quietSent'
+  | 'quietNewest'
   /** A receiver's response body. `attemptDetails` contains the response headers. */
   | 'response'
   | 'attemptDetails'
@@ -25,8 +35,8 @@ export type TextPlace =
   | 'inspectedBody';
 
 /**
- * A text found in one of these columns. `key` identifies the text's row; `about` is the body of the event to which a
- * response or an error belongs.
+ * A text found in one of these columns. `key` identifies the text's row; `about` contains the bodies to which a response
+ * or an error belongs, one on each line.
  */
 export interface HeldText {
   key: string;
@@ -149,6 +159,8 @@ interface Place {
   workflow?: string;
   /** SQL for `HeldText.about`. */
   about?: string;
+  /** Whether an empty text deletes the row. */
+  deletes?: true;
 }
 
 const OF_AN_ATTEMPT = {
@@ -159,7 +171,22 @@ const OF_AN_ATTEMPT = {
   joins: `join delivery on delivery.team_id = t.team_id and delivery.id = t.delivery_id
           join event on event.team_id = t.team_id and event.sequence = delivery.event_sequence`,
   workflow: 'event.workflow_id',
-  about: 'event.body',
+  about: `(event.body || coalesce('\n' || delivery.body, ''))`,
+} as const;
+const OF_A_DECISION = {
+  table: 'decision',
+  keys: ['event_sequence', 'webhook_id'],
+  first: [0, ''],
+  rows: 200,
+  joins: 'join event on event.team_id = t.team_id and event.sequence = t.event_sequence',
+  workflow: 'event.workflow_id',
+} as const;
+const OF_A_QUIET_RECORD = {
+  table: 'quiet_record',
+  keys: ['webhook_id', 'workflow_id', 'record_key'],
+  first: ['', '', ''],
+  rows: 200,
+  deletes: true,
 } as const;
 const OF_A_JOB = { table: 'job', keys: ['id'], first: [''], rows: 500 } as const;
 const OF_AN_INSPECTOR = {
@@ -171,6 +198,35 @@ const OF_AN_INSPECTOR = {
 
 const PLACES: Readonly<Record<TextPlace, Place>> = {
   event: { table: 'event', keys: ['sequence'], first: [0], column: 'body', rows: 200 },
+  deliveryBody: {
+    table: 'delivery',
+    keys: ['id'],
+    first: [''],
+    column: 'body',
+    rows: 200,
+    joins: 'join event on event.team_id = t.team_id and event.sequence = t.event_sequence',
+    workflow: 'event.workflow_id',
+    about: 'event.body',
+  },
+  decisionProgress: { ...OF_A_DECISION, column: 'progress' },
+  decisionReason: { ...OF_A_DECISION, column: 'reason' },
+  // Ids are searched for as they are written in events.
+  ruleMistake: {
+    table: 'webhook',
+    keys: ['id'],
+    first: [''],
+    column: 'rule_mistake',
+    rows: 500,
+    about: `replace(t.rule_mistake, 'recordId":', '"id":')`,
+  },
+  quietRecord: {
+    ...OF_A_QUIET_RECORD,
+    column: 'record_id',
+    about: `'"differences":[{"id":"' || t.record_id || '"'`,
+  },
+  // Of another person's record, only what belongs to this person is erased: nothing.
+  quietSent: { ...OF_A_QUIET_RECORD, column: 'sent', about: `'"differences":[{'` },
+  quietNewest: { ...OF_A_QUIET_RECORD, column: 'newest', about: `'"differences":[{'` },
   response: { ...OF_AN_ATTEMPT, column: 'response' },
   attemptDetails: { ...OF_AN_ATTEMPT, column: 'details' },
   attemptError: { ...OF_AN_ATTEMPT, column: 'error' },
@@ -197,7 +253,7 @@ const STATEMENTS = Object.fromEntries(
   Object.entries(PLACES).map(([name, place]) => [name, statements(place)]),
 ) as Record<TextPlace, ReturnType<typeof statements>>;
 
-function statements({ table, keys, column, joins = '', workflow = 't.workflow_id', about }: Place) {
+function statements({ table, keys, column, joins = '', workflow = 't.workflow_id', about, deletes }: Place) {
   const list = keys.map((key) => `t.${key}`).join(', ');
   const marks = (first: number) => keys.map((_, n) => `$${first + n}`).join(', ');
   const then = 2 + keys.length;
@@ -217,6 +273,9 @@ function statements({ table, keys, column, joins = '', workflow = 't.workflow_id
     rewrite: `
       update ${table} as t set ${column} = $2
       where t.team_id = $1 and (${list}) = (${marks(4)}) and t.${column} = $3`,
+    delete:
+      deletes &&
+      `delete from ${table} as t where t.team_id = $1 and (${list}) = (${marks(3)}) and t.${column} = $2`,
   };
 }
 
@@ -266,6 +325,14 @@ export async function scanTexts(
 /** The statement that replaces a text. Parameters: the team, the new text, the old text, and the key. */
 export function rewriteStatement(place: TextPlace): string {
   return STATEMENTS[place].rewrite;
+}
+
+/**
+ * The statement that deletes the row of a text, in places where an empty text means this. Parameters: the team, the text,
+ * and the key.
+ */
+export function deleteStatement(place: TextPlace): string | undefined {
+  return STATEMENTS[place].delete;
 }
 
 /** Every table that may contain content of records. */
