@@ -3,7 +3,7 @@
  * on the same version parse each record once.
  */
 import type { Names } from '../../model/expression.ts';
-import { LOSES_DIGITS, parseExactly } from '../../model/record.ts';
+import { parseExactly } from '../../model/record.ts';
 import { type Difference, differenceOfValues, type ExactRecord } from '../../model/same-json.ts';
 import type { ChangesCursor } from '../../store/operations/records.ts';
 import type { StoreReader } from '../../store/store.ts';
@@ -44,15 +44,15 @@ export class ComparedRecord {
     return this.#exact;
   }
 
-  /** Both states with numbers as doubles, as in filters. */
+  /** What filters read. */
   get names(): RecordNames {
     const { record, previous } = this.exact;
     const { type, fields } = this.difference;
     this.#names ??= {
       change: type,
       id: this.id,
-      record: asDoubles(this.after, record),
-      previous: asDoubles(this.before, previous),
+      record: record ?? null,
+      previous: previous ?? null,
       changed: fields.map(({ key }) => key),
     };
     return this.#names;
@@ -61,11 +61,6 @@ export class ComparedRecord {
 
 function exactly(text: string | null): ExactRecord | undefined {
   return text === null ? undefined : (parseExactly(text) as ExactRecord);
-}
-
-function asDoubles(text: string | null, exact: ExactRecord | undefined): unknown {
-  if (text === null) return null;
-  return LOSES_DIGITS.test(text) ? JSON.parse(text) : exact;
 }
 
 /** A version of a workflow's records, compared with the version before it. */

@@ -39,10 +39,7 @@ test('an event is returned with the differences that match, as a webhook would r
   assert.deepEqual(found, { matches: true, matched: 2, examined: 3, reason: null, mistake: null });
   assert.deepEqual(JSON.parse(body ?? 'null'), (await set.sent(webhook))[0]);
   const other = await examiner.examineEvent({ teamId, event, filter: 'record.price < 5' });
-  assert.deepEqual(
-    [other.matches, other.body, other.reason],
-    [false, null, '0 of 3 differences match'],
-  );
+  assert.deepEqual([other.matches, other.body, other.reason], [false, null, '0 of 3 differences match']);
 });
 
 test('all differences of an event are examined, unless its reader gives up', async (t) => {
@@ -64,6 +61,24 @@ test('records that were erased are not found in pages that were read before', as
   assert.equal((await examiner.examineEvent(asked)).matched, 2);
   await store.erasure.remove({ ...at, seqs: [1] });
   assert.equal((await examiner.examineEvent(asked)).matched, 1);
+});
+
+test('if the version was deleted, the differences in the event are examined, and the reason says so', async (t) => {
+  const set = await withExaminer(t);
+  const { publish, store, at, teamId, examiner } = set;
+  const numbered = (from: number) =>
+    Object.fromEntries(Array.from({ length: 200 }, (_, n) => [`r${n}`, { n: n + from }]));
+  await publish(numbered(0));
+  await publish(numbered(1_000));
+  const keep = { keepVersions: 1, keepMs: 0, graceMs: 0 };
+  for (let done = false; !done; ) ({ done } = await store.records.prune({ ...at, ...keep, limit: 500 }));
+  const filter = 'previous.n == 3 || previous.n == 150';
+  const { body, ...found } = await examiner.examineEvent({ teamId, event: await newestChange(set), filter });
+  const reason = 'Only the first 100 of 200 differences were examined, because the version was deleted';
+  assert.deepEqual(found, { matches: true, matched: 1, examined: 100, reason, mistake: null });
+  assert.deepEqual(JSON.parse(body ?? 'null').data.differences, [
+    { type: 'changed', id: 'r3', fields: [{ key: 'n', value: 1_003, previousValue: 3 }] },
+  ]);
 });
 
 test('rows of changes are filtered', async (t) => {
@@ -117,13 +132,22 @@ test('a rule is tried on the last events, with its cooldown', async (t) => {
   const [deferred] = tried.slice(-1);
   assert.equal(JSON.parse(deferred?.body ?? 'null').id, deferred?.eventId);
   const last = await examiner.tryRule({ teamId, rule, workflowId, types, last: 1 });
-  assert.deepEqual(last.map(({ reason }) => reason), ['0 of 1 difference matches']);
+  assert.deepEqual(
+    last.map(({ reason }) => reason),
+    ['0 of 1 difference matches'],
+  );
 });
 
 test('a trial shows exactly what a webhook then receives', async (t) => {
   const set = await withExaminer(t);
-  const template = { text: '${record.id} costs ${record.price}', matched: '${data.matched}' };
-  const rule: Rule = { ...DEFAULT_RULE, filter: 'record.price < 50', format: 'template', template, firstVersion: 'send' };
+  const template = { text: `\${record.id} costs \${record.price}`, matched: `\${data.matched}` };
+  const rule: Rule = {
+    ...DEFAULT_RULE,
+    filter: 'record.price < 50',
+    format: 'template',
+    template,
+    firstVersion: 'send',
+  };
   const webhook = await set.subscribe(rule);
   await set.publish(price({ a: 40, b: 60 }));
   await set.engine().tick();

@@ -94,6 +94,55 @@ test('a type error counts as no match, and is shown on the webhook with an examp
   assert.equal(done.at(-1)?.mistake, 'rule');
 });
 
+test('many small decisions of a webhook share a transaction', async (t) => {
+  const { subscribe, publish, engine, sent, store } = await setUpRules(t);
+  const webhook = await subscribe({ filter: 'record.n % 2 == 0' });
+  for (let n = 0; n <= 40; n += 1) await publish({ a: { n } });
+  let writes = 0;
+  const counted = {
+    ...store,
+    decisions: {
+      ...store.decisions,
+      step: (input: Parameters<typeof store.decisions.step>[0]) => {
+        writes += 1;
+        return store.decisions.step(input);
+      },
+    },
+  };
+  await engine({ store: counted }).tick();
+  const versions = (await sent(webhook)).map(({ data }) => data.version);
+  assert.deepEqual(
+    versions,
+    Array.from({ length: 20 }, (_, n) => 2 * n + 3),
+    'in the order of the events',
+  );
+  assert.ok(writes <= 4, `${writes} transactions`);
+});
+
+test('a test event is sent in the format of the webhook, even if its filter does not match', async (t) => {
+  const { subscribe, engine, sent, store, teamId } = await setUpRules(t);
+  const template = { text: `A \${event.type}` };
+  const webhook = await subscribe({ filter: 'record.n == 0', format: 'template', template });
+  await store.webhooks.test({ teamId, id: webhook });
+  await engine().tick();
+  assert.deepEqual(await sent(webhook), [{ text: 'A webhook_test' }]);
+});
+
+test('a template can use whole records, with and without a filter', async (t) => {
+  const { subscribe, publish, engine, sent } = await setUpRules(t);
+  const template = {
+    text: `\${record.name}: \${previous.price} to \${record.price}`,
+    all: `\${size(differences)}`,
+  };
+  const filtered = await subscribe({ filter: 'record.price < 50', format: 'template', template });
+  const every = await subscribe({ format: 'template', template, firstVersion: 'skip' });
+  await publish(prices({ a: 60, b: 60 }));
+  await publish(prices({ a: 55, b: 45 }));
+  await engine().tick();
+  assert.deepEqual(await sent(filtered), [{ text: 'The b: 60 to 45', all: 1 }]);
+  assert.deepEqual(await sent(every), [{ text: 'The a: 60 to 55', all: 2 }]);
+});
+
 test('teams take turns, so that a large decision does not delay a small one', async (t) => {
   const { subscribe, publish, engine, done, store } = await setUpRules(t);
   const { makeWorkflow } = await import('../../store/conformance/setup.ts');

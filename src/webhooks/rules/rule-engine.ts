@@ -20,6 +20,7 @@ import type { Store } from '../../store/store.ts';
 import type { Decided } from './decide.ts';
 import { GuardedThread, type StartRules, TooSlowError } from './guarded-thread.ts';
 import { RuleRests } from './rule-rests.ts';
+import type { TurnEnd } from './turn.ts';
 
 const EVERY_MS = 500;
 /** If nothing could be written in this many turns of a team, its next turn waits for the next search. */
@@ -32,8 +33,8 @@ export class RuleEngine {
   readonly #thread: GuardedThread;
   readonly #chore: Chore;
   readonly #rests = new RuleRests();
-  /** The webhook of each team that took the last step. */
-  readonly #after = new Map<string, string>();
+  /** How the last turn of each team with pending decisions ended. */
+  readonly #ends = new Map<string, TurnEnd>();
   /** The number of turns of each team since one was written. */
   readonly #unwritten = new Map<string, number>();
 
@@ -111,20 +112,20 @@ export class RuleEngine {
       teamId,
       now,
       publicUrl: this.#publicUrl(),
-      after: this.#after.get(teamId) ?? null,
+      last: this.#ends.get(teamId) ?? null,
       except,
       slow,
     };
     try {
-      const { decided, after } = await this.#thread.call('turn', turn);
+      const { decided, end } = await this.#thread.call('turn', turn);
       if (decided.length === 0) {
-        this.#after.delete(teamId);
+        this.#ends.delete(teamId);
         this.#unwritten.delete(teamId);
         // A webhook that rests still has something to decide.
         if (except.length === 0) await store.decisions.raise({ teamId });
         return false;
       }
-      if (after !== null) this.#after.set(teamId, after);
+      this.#ends.set(teamId, end);
       const counts = await store.decisions.step({ teamId, steps: decided.map(({ step }) => step) });
       const written = decided.filter((_, place) => counts[place]);
       for (const one of written) this.#report(teamId, one);

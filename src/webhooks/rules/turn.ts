@@ -7,6 +7,12 @@ import type { Marks } from './examination.ts';
 
 /** Maximum number of webhooks whose pending decisions are read for a turn. */
 const MAX_WEBHOOKS = 100;
+/**
+ * Maximum number of decisions that are read for a turn if there are fewer webhooks, and of those of one webhook. Many
+ * small decisions share a transaction then.
+ */
+const MAX_DECISIONS = 200;
+const MAX_OF_WEBHOOK = 32;
 /** A turn begins no more steps after this time, so that other teams do not wait long. */
 const TURN_MS = 200;
 
@@ -15,18 +21,25 @@ export interface Turn {
   /** The time of the store, in epoch milliseconds. */
   now: number;
   publicUrl: string;
-  /** The webhook that had the last step of the team's turn before; null at first. */
-  after: string | null;
+  /** What the last turn of the team returned; null at first. */
+  last: TurnEnd | null;
   /** Webhooks that rest. */
   except: readonly string[];
   /** Evaluations that were ended because they took too long. */
   slow: readonly (Place & { examined: number })[];
 }
 
+/** How a turn ended, for the next one. */
+export interface TurnEnd {
+  /** The webhook that took the last step. */
+  webhookId: string | null;
+  /** How many decisions of each webhook the next turn reads. */
+  each: number;
+}
+
 export interface Turned {
   decided: Decided[];
-  /** The value of `after` for the next turn. */
-  after: string | null;
+  end: TurnEnd;
 }
 
 /** Watches over the evaluations, from another thread. */
@@ -35,12 +48,12 @@ export interface Watched extends Pick<Marks, 'begin' | 'pause'> {
   enter(place: Place): void;
 }
 
-/** Takes a turn. Webhooks take their steps in the order of their ids, after the one that had the last step. */
+/** Takes a turn. Webhooks take their steps in the order of their ids, after the one that took the last step. */
 export async function takeTurn(
   turn: Turn,
   tools: { reader: Pick<StoreReader, 'decisions'>; pages: DifferencePages; watched: Watched },
 ): Promise<Turned> {
-  const { teamId, now, publicUrl, except, slow } = turn;
+  const { teamId, now, publicUrl, last, except, slow } = turn;
   const { reader, pages, watched } = tools;
   const watch = (place: Place): Marks => {
     watched.enter(place);
@@ -49,24 +62,47 @@ export async function takeTurn(
     return { begin, pause, isSlow: (examined) => known.includes(examined) };
   };
   const deciding: Deciding = { reader, pages, teamId, now, publicUrl, watch };
-  const found = await reader.decisions.pending({ teamId, now, limit: MAX_WEBHOOKS, except });
-  const work: Work[] = inTurn([...found.decisions, ...found.ended], turn.after);
+  const each = last?.each ?? 1;
+  const found = await reader.decisions.pending({ teamId, now, limit: MAX_WEBHOOKS, each, except });
+  const byWebhook = Map.groupBy(found.decisions, ({ webhookId }) => webhookId);
+  for (const { webhookId } of found.ended) byWebhook.set(webhookId, []);
   const decided: Decided[] = [];
   const endsAt = performance.now() + TURN_MS;
-  let { after } = turn;
-  for (const one of work) {
+  let webhookId = last?.webhookId ?? null;
+  let taken = 0;
+  for (const [id, decisions] of inTurn([...byWebhook], webhookId)) {
     if (performance.now() >= endsAt) break;
-    const { webhookId } = one;
-    const step =
-      'sequence' in one ? await decide(one, deciding) : await endOf({ webhookId, until: now }, deciding);
+    if (decisions.length === 0) {
+      const ended = await endOf({ webhookId: id, until: now }, deciding);
+      if (ended !== undefined) decided.push(ended);
+    } else {
+      await decideInOrder(decisions, { deciding, decided, endsAt });
+    }
     watched.pause();
-    if (step !== undefined) decided.push(step);
-    after = webhookId;
+    webhookId = id;
+    taken += 1;
   }
-  return { decided, after };
+  const hasTime = taken === byWebhook.size && performance.now() < endsAt;
+  const room = Math.floor(MAX_DECISIONS / Math.max(1, byWebhook.size));
+  return { decided, end: { webhookId, each: hasTime ? Math.max(1, Math.min(MAX_OF_WEBHOOK, room)) : 1 } };
 }
 
-type Work = PendingDecision | { webhookId: string };
+/**
+ * Decides about the events of one webhook, until one of them needs another step. Quiet records that a step has changed
+ * are read again only after it was written.
+ */
+async function decideInOrder(
+  decisions: readonly PendingDecision[],
+  { deciding, decided, endsAt }: { deciding: Deciding; decided: Decided[]; endsAt: number },
+): Promise<void> {
+  for (const [place, decision] of decisions.entries()) {
+    const one = await decide({ ...decision, turn: decision.turn + place }, deciding);
+    decided.push(one);
+    const { step } = one;
+    const hasChangedQuiet = (step.quiet?.set ?? []).length > 0;
+    if (!('outcome' in step) || hasChangedQuiet || performance.now() >= endsAt) return;
+  }
+}
 
 export function isSame(one: Place, other: Place): boolean {
   return (
@@ -74,9 +110,9 @@ export function isSame(one: Place, other: Place): boolean {
   );
 }
 
-/** Orders work by webhook, beginning after one of them. */
-function inTurn(work: Work[], after: string | null): Work[] {
-  work.sort((one, other) => (one.webhookId < other.webhookId ? -1 : 1));
-  const first = after === null ? 0 : work.findIndex(({ webhookId }) => webhookId > after);
+/** Orders webhooks by their ids, beginning after one of them. */
+function inTurn<Work>(work: [string, Work][], after: string | null): [string, Work][] {
+  work.sort(([one], [other]) => (one < other ? -1 : 1));
+  const first = after === null ? 0 : work.findIndex(([id]) => id > after);
   return first <= 0 ? work : [...work.slice(first), ...work.slice(0, first)];
 }
