@@ -10,6 +10,7 @@ import { workMetrics } from '../../src/observe/work-metrics.ts';
 import { cliReference } from './cli.ts';
 import { errorsReference } from './errors.ts';
 import { eventsReference } from './events.ts';
+import { filtersReference } from './filters.ts';
 import { table } from './table.ts';
 
 const SETTINGS_HEAD = `# Settings
@@ -88,6 +89,7 @@ export async function references(): Promise<Record<string, string>> {
     'cli.md': await cliReference(),
     'errors.md': errorsReference,
     'events.md': eventsReference,
+    'filters.md': filtersReference,
     'metrics.md': metricsReference,
   };
 }
