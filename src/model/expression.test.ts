@@ -180,6 +180,7 @@ test('texts have functions', () => {
     'record.tags.join(", ") == "new, sale" && record.tags.join() == "newsale"',
     '"  x ".trim() == "x"',
     'string(record.price) + " €" == "47.5 €"',
+    'round(record.price) == 48 && round(record.price / 3, 2) == 15.83 && round(record.missing) == null',
     'double("47.5") == record.price && int("3") == 3 && int(3.9) == 3 && bool("true")',
   );
 });
@@ -271,6 +272,12 @@ test('a type error at run time is no match, and is reported with the part of the
     runtimeMistake('crosses(previous.title, record.title, 5)') ?? '',
     /^Expects a number, not a string/,
   );
+  assert.match(runtimeMistake('(record.title + record.title * 1) < 5') ?? '', /"\*" cannot be applied/);
+  const long = { ...NAMES, record: { title: `${'x'.repeat(60)}ada@example.com` } };
+  assert.match(
+    verdict(compile('record.title < 5'), long).mistake ?? '',
+    /^Cannot compare a string of 75 characters with/,
+  );
   assert.match(runtimeMistake('record.price && true') ?? '', /^Expects true or false, not a number/);
   assert.match(runtimeMistake('record.price.exists(x, x == 1)') ?? '', /^Expects a list, not a number/);
   assert.equal(runtimeMistake('record.price'), 'A filter is true or false, but the value is a number (47.5)');
@@ -311,6 +318,7 @@ test('a mistake is one sentence with the place and the nearest right name', () =
     'record.tags.exists(1, true)': 'exists is written list.exists(x, condition) (at character 20)',
     'record.tags.exists(t, 5)': 'A condition is true or false, but this one is a number (at character 23)',
     '"a" && true': 'A condition is true or false, but this one is a text (at character 1)',
+    'has(record["a"].b)': 'has() takes a field of a name, such as has(record.price) (at character 5)',
     'size(5) > 1': 'size(value) cannot be applied to a number (at character 1)',
     'changed == "price"': '"==" cannot be applied to a list and a text (at character 1)',
     'event.id.length == 1': 'A text has no fields (at character 10)',
@@ -370,6 +378,8 @@ test('an evaluation has a limited number of steps', () => {
     'record.list.all(a, !record.text.contains("y"))',
     'record.list.map(a, record.list).map(a, record.list.map(b, record.list)).size() > 1',
     'record.list.exists(a, record.text.matches("(x+x+)+y"))',
+    'record.list.join(record.text) == ""',
+    `string([${Array(400).fill('record').join()}]) == ""`,
     'record.text.contains(record.almost)',
     'record.text.split(record.almost).size() > 5',
     'record.list.exists(a, record.text == record.text + "x")',

@@ -247,6 +247,20 @@ test('the expressions of a template share their steps', () => {
   );
 });
 
+test('a template never writes a record a thousand times', () => {
+  const record = { list: Array.from({ length: 10_000 }, (_, at) => at) };
+  const differences = [{ type: 'added' as const, id: '1', fields: [], record }];
+  for (const value of [
+    Array(200).fill(`\${record}`),
+    `\${[${Array(500).fill('record').join()}]}`,
+    `\${record}`.repeat(200),
+  ]) {
+    const rule = ruleFrom({ format: 'template', template: value });
+    const { mistake } = shapedBody(rule, EVENT, { ...SELECTION, differences });
+    assert.match(mistake ?? '', /^The evaluation takes more than 200,000 steps/);
+  }
+});
+
 test('a template is checked and bounded when it is saved', () => {
   const refused = (value: unknown, sentence: RegExp) =>
     assert.throws(

@@ -7,7 +7,7 @@ import {
   type Names,
 } from './expression.ts';
 import { Steps } from './expressions/steps.ts';
-import { textOf } from './expressions/values.ts';
+import { countWriting, textOf } from './expressions/values.ts';
 
 /** Maximum size of a template, and of what it makes, in bytes of JSON. */
 const MAX_TEMPLATE_BYTES = 16_384;
@@ -67,11 +67,16 @@ class TemplateCompiler {
       typeof piece === 'string' ? piece : this.#expression(piece.source, path),
     );
     const [only] = pieces;
-    if (pieces.length === 1 && typeof only === 'object')
-      return (names, steps) => only.evaluate(names, steps) ?? null;
+    if (pieces.length === 1 && typeof only === 'object') {
+      return (names, steps) => {
+        const value = only.evaluate(names, steps) ?? null;
+        countWriting(value, steps);
+        return value;
+      };
+    }
     return (names, steps) =>
       pieces
-        .map((piece) => (typeof piece === 'string' ? piece : textOf(piece.evaluate(names, steps))))
+        .map((piece) => (typeof piece === 'string' ? piece : textOf(piece.evaluate(names, steps), steps)))
         .join('');
   }
 

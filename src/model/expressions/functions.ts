@@ -66,11 +66,7 @@ export const FUNCTIONS: Readonly<Record<string, ExpressionFunction>> = {
       (type) => `string(${type}): string`,
     ),
     takes: [1, 1],
-    run: ([value], steps) => {
-      const text = textOf(value);
-      steps.read(text);
-      return text;
-    },
+    run: ([value], steps) => textOf(value, steps),
   },
   double: {
     form: 'double(value)',
@@ -83,6 +79,14 @@ export const FUNCTIONS: Readonly<Record<string, ExpressionFunction>> = {
     what: 'a text or number as a whole number, rounded toward 0',
     takes: [1, 1],
     run: (args) => Math.trunc(toNumber(args)),
+  },
+  round: {
+    form: 'round(value, digits)',
+    what: 'the number, rounded to as many digits after the point (default: 0, at most 10)',
+    signatures: ['round(dyn): double', 'round(dyn, int): double'],
+    takes: [1, 2],
+    run: (args) => rounded(numberAt(args, 0), args.length > 1 ? numberAt(args, 1) : 0),
+    check: ([, digits]) => digits !== undefined && rounded(0, numberAt([digits], 0)),
   },
   bool: {
     form: 'bool(text)',
@@ -337,6 +341,11 @@ function toNumber([value]: readonly unknown[]): number {
   throw new EvaluationMistake(`Cannot convert ${described(value)} to a number`);
 }
 
+function rounded(value: number, digits: number): number {
+  if (Number.isInteger(digits) && digits >= 0 && digits <= 10) return Number(value.toFixed(digits));
+  throw new EvaluationMistake(`A number is rounded to 0 to 10 digits, not ${digits}`);
+}
+
 function toBoolean([value]: readonly unknown[]): boolean {
   if (value === true || value === 'true') return true;
   if (value === false || value === 'false') return false;
@@ -352,12 +361,9 @@ function positions(args: readonly unknown[]): [number, number?] {
 function joined(args: readonly unknown[], steps: Steps): string {
   const [list] = args;
   if (!Array.isArray(list)) throw new EvaluationMistake(`Expects a list, not ${described(list)}`);
-  const texts = list.map((item) => {
-    const text = textOf(item);
-    steps.read(text);
-    return text;
-  });
-  return texts.join(args.length > 1 ? textAt(args, 1) : '');
+  const separator = args.length > 1 ? textAt(args, 1) : '';
+  steps.take((list.length * separator.length) / 16);
+  return list.map((item) => textOf(item, steps)).join(separator);
 }
 
 /** The text in which a part is searched. */

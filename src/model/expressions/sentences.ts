@@ -105,6 +105,7 @@ function typeSentence(summary: string, eventFields: readonly string[]): string {
   const condition = /(?:must be bool|must return bool|requires bool operands), got '(.*)'$/.exec(summary);
   if (condition !== null)
     return `A condition is true or false, but this one is ${typeWords(condition[1] ?? '')}`;
+  if (summary === 'has() invalid argument') return 'has() takes a field of a name, such as has(record.price)';
   const key = /^No such key: (.*)$/.exec(summary)?.[1];
   if (key !== undefined) {
     const meant = nearest(key, eventFields);

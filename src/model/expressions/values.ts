@@ -170,26 +170,55 @@ export function timestampAt(ms: number): Date {
   throw new EvaluationMistake('A timestamp must be in the years 1 to 9999');
 }
 
-/** Text of a value inside a longer text: strings as they are, null as nothing, all others as JSON. */
-export function textOf(value: unknown): string {
+/** Text of a value inside a longer text: strings as they are, null as nothing, all others as JSON. @throws StepsMistake */
+export function textOf(value: unknown, steps: Steps): string {
+  countWriting(value, steps);
   if (value === null || value === undefined) return '';
   if (typeof value === 'string') return value;
   if (value instanceof Date) return value.toISOString();
   return value instanceof Duration ? value.toJSON() : JSON.stringify(value);
 }
 
-/** A value in an error: `a string ("abc")`, `a number (5)`, `a list`, `null`. */
-export function described(value: unknown): string {
-  if (value === null) return 'null';
-  if (typeof value === 'string') return `a string (${JSON.stringify(shortened(value))})`;
-  if (typeof value === 'boolean') return `${value}`;
-  if (numberOf(value) !== undefined) return `a number (${shortened(textOf(value))})`;
-  if (Array.isArray(value)) return 'a list';
-  if (value instanceof Date) return `a timestamp (${textOf(value)})`;
-  return value instanceof Duration ? `a duration (${textOf(value)})` : 'an object';
+/**
+ * Counts the steps of writing a value as JSON, before it is written: an expression can list a record a thousand times.
+ *
+ * @throws StepsMistake
+ */
+export function countWriting(value: unknown, steps: Steps): void {
+  steps.read(JSON.isRawJSON(value) ? value.rawJSON : value);
+  if (Array.isArray(value)) {
+    for (const item of value) countWriting(item, steps);
+  } else if (isObject(value)) {
+    for (const key of Object.keys(value)) {
+      steps.read(key);
+      countWriting(value[key], steps);
+    }
+  }
 }
 
-/** The first characters of a text that an error quotes. */
+/**
+ * A value in an error: `a string ("abc")`, `a number (5)`, `a list`, `null`. A long string is not quoted, because an
+ * erasure would not find a part of an address.
+ */
+export function described(value: unknown): string {
+  if (value === null) return 'null';
+  if (typeof value === 'string') {
+    return value.length > MAX_QUOTED
+      ? `a string of ${value.length} characters`
+      : `a string (${JSON.stringify(value)})`;
+  }
+  if (typeof value === 'boolean') return `${value}`;
+  const number = numberOf(value);
+  if (number !== undefined) return `a number (${number})`;
+  if (Array.isArray(value)) return 'a list';
+  if (value instanceof Date) return `a timestamp (${value.toISOString()})`;
+  return value instanceof Duration ? `a duration (${value.toJSON()})` : 'an object';
+}
+
+/** Maximum number of characters that an error quotes. */
+const MAX_QUOTED = 60;
+
+/** The first characters of a part of an expression. */
 export function shortened(text: string): string {
-  return text.length > 40 ? `${text.slice(0, 40).toWellFormed()}…` : text;
+  return text.length > MAX_QUOTED ? `${text.slice(0, MAX_QUOTED).toWellFormed()}…` : text;
 }
