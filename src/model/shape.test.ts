@@ -237,6 +237,23 @@ test('a template that cannot be evaluated, or makes too much, falls back to the 
   assert.equal(JSON.parse(result.body).id, 'evt_1');
 });
 
+test('the body instead of a template lists no record that is too large for it', () => {
+  const value = 'x'.repeat(20_000);
+  const large: Selection = {
+    matched: 2,
+    examined: 2,
+    differences: [
+      { type: 'added', id: '1', fields: [{ key: 'text', value }], record: { id: '1', text: value } },
+    ],
+    truncated: true,
+  };
+  const rule = ruleFrom({ format: 'template', template: `\${record.text - 1}` });
+  const { body, mistake } = shapedBody(rule, EVENT, large);
+  assert.ok(mistake !== null);
+  const { data } = JSON.parse(body);
+  assert.deepEqual([data.matched, data.differences, data.truncated], [2, [], true]);
+});
+
 test('the expressions of a template share their steps', () => {
   const slow = `\${${'[1,2,3,4,5,6,7,8,9,10].all(a, '.repeat(4)}a > 0${')'.repeat(4)}}`;
   assert.equal(template(slow), true);

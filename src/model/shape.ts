@@ -2,7 +2,7 @@
 import { EvaluationMistake } from './expression.ts';
 import { parseExactly } from './record.ts';
 import type { Rule } from './rule.ts';
-import type { Difference } from './same-json.ts';
+import { type Difference, MAX_DIFFERENCES_BYTES } from './same-json.ts';
 import { compileTemplate, type TemplateNames } from './template.ts';
 
 /** A difference that matched. `record` and `previous` are whole values, given for templates. */
@@ -74,8 +74,11 @@ function standardBody(rule: Rule, body: string, selection: Selection | null, mes
     if (key === 'records' && selection !== null) data.matched = selection.matched;
   }
   if (selection !== null) {
-    data.differences = selection.differences.map(({ type, id, fields }) => ({ type, id, fields }));
-    data.truncated = selection.truncated;
+    const differences = selection.differences.map(({ type, id, fields }) => ({ type, id, fields }));
+    // A selection for a template holds at least one record, however large that is.
+    const listed = rule.format === 'template' ? fitting(differences) : differences;
+    data.differences = listed;
+    data.truncated = selection.truncated || listed.length < differences.length;
     const { changesUrl } = data;
     if (typeof changesUrl === 'string' && rule.filter !== null) {
       data.changesUrl = `${changesUrl}&filter=${encodeURIComponent(rule.filter)}`;
@@ -83,6 +86,16 @@ function standardBody(rule: Rule, body: string, selection: Selection | null, mes
   }
   if (messageId === undefined) return { ...parsed, data };
   return { ...parsed, id: messageId, data: { ...data, cooldownEnded: true } };
+}
+
+/** The first differences that fit into the body of an event. */
+function fitting(differences: readonly Difference[]): readonly Difference[] {
+  let bytes = 0;
+  const first = differences.findIndex((one) => {
+    bytes += Buffer.byteLength(JSON.stringify(one)) + 1;
+    return bytes > MAX_DIFFERENCES_BYTES;
+  });
+  return first === -1 ? differences : differences.slice(0, first);
 }
 
 /**
