@@ -16,6 +16,7 @@ const USUAL = ['small', 'queue', 'read', 'ingest', 'deliver', 'jobs', 'footprint
 const FULL = [...USUAL, 'claims', 'growth'] as const;
 /** Run only by name: they measure single parts. */
 const OTHERS = [
+  'filters',
   'growth-postgres',
   'scale',
   'latency',
