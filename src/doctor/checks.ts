@@ -14,6 +14,7 @@ import { clock, fileSystem, memory, rooms, versions } from './machine.ts';
 import { certificate, outbound, port } from './network.ts';
 import { exposure, networks, settings } from './settings.ts';
 import {
+  decisions,
   deliveries,
   failingWorkflows,
   schedules,
@@ -29,5 +30,5 @@ export const CHECKS: readonly Check[] = [
   ...[database, schema, damage, encryptionKey, notifications],
   ...[backupAge, backupPlace],
   ...[port, certificate, outbound],
-  ...[failingWorkflows, schedules, waitingJobs, webhookHealth, webhookEvents, deliveries],
+  ...[failingWorkflows, schedules, waitingJobs, webhookHealth, webhookEvents, decisions, deliveries],
 ];

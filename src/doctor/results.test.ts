@@ -8,7 +8,7 @@ import { backupAgeResult, databaseResult } from './database.ts';
 import { fileSystemResult, memoryResult, roomResult } from './machine.ts';
 import { takenResult } from './network.ts';
 import { exposureResult, networksResult } from './settings.ts';
-import { deliveriesResult, webhookEventsResult, webhooksResult } from './work.ts';
+import { decisionsResult, deliveriesResult, webhookEventsResult, webhooksResult } from './work.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -151,4 +151,11 @@ test('webhook events: warns about unknown names, but not about aliases', () => {
   ]);
   assert.equal(statusOf(wrong), 'warning');
   assert.match(wrong.what, /wh_2 \(probably job\.finished\), wh_3$/);
+});
+
+test('events that wait for a filter, and filters that failed, are reported', () => {
+  assert.equal(statusOf(decisionsResult({ oldestMs: 60_000, mistaken: [] })), 'ok');
+  const late = decisionsResult({ oldestMs: 10 * 60_000, mistaken: [] });
+  assert.match(late.what, /waiting for 10 min for the filter/);
+  assert.match(decisionsResult({ oldestMs: 0, mistaken: ['wh_1'] }).what, /failed .*: wh_1$/);
 });

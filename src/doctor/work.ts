@@ -4,6 +4,7 @@ import type { Webhook } from '../model/webhook.ts';
 import type { Workflow } from '../model/workflow.ts';
 import { hostOf } from '../net/host.ts';
 import { countWords, durationWords, grouped, listed } from '../std/amounts.ts';
+import { oldestDecisionAt } from '../store/oldest-decision.ts';
 import { everyRow } from '../store/page.ts';
 import type { Store } from '../store/store.ts';
 import { type Check, ofStore, ok, type Result, skipped, warning } from './check.ts';
@@ -108,6 +109,7 @@ async function stuckJobs(store: Store): Promise<string[]> {
 }
 
 const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
 /** A delivery that is this old has had four attempts. */
 const LONG_MS = HOUR_MS;
 /** The maximum number of webhooks and deliveries that are examined. */
@@ -162,6 +164,42 @@ export function webhookEventsResult(all: readonly Pick<Webhook, 'id' | 'events'>
     what: `Webhooks for events that do not exist: ${listed(words)}`,
     why: 'No event ever matches such a name',
     fix: '`flowhook webhooks show ID` shows the names. Subscribe to the right events, then run `flowhook webhooks unsubscribe ID`',
+  });
+}
+
+export const decisions: Check = ofStore('work', 'decisions', async (store) => {
+  const oldestAt = await oldestDecisionAt(store);
+  const since = store.now() - DAY_MS;
+  const mistaken = (await webhooksOf(store)).filter(({ ruleMistake }) => (ruleMistake?.at ?? 0) >= since);
+  return decisionsResult({
+    oldestMs: oldestAt === null ? 0 : store.now() - oldestAt,
+    mistaken: mistaken.map(({ id }) => id),
+  });
+});
+
+/**
+ * @param found.oldestMs the age of the oldest event that waits for a decision; 0 if there is none
+ * @param found.mistaken ids of webhooks whose filter or template has failed in the last day
+ */
+export function decisionsResult({
+  oldestMs,
+  mistaken,
+}: {
+  oldestMs: number;
+  mistaken: readonly string[];
+}): Result {
+  if (oldestMs > LATE_MS) {
+    return warning({
+      what: `An event has been waiting for ${durationWords(oldestMs)} for the filter of a webhook`,
+      why: 'No node sends webhooks (FLOWHOOK_ROLE), or the filters have more to examine than they have time for',
+      fix: 'Search the log for decision.too_slow and decisions.not_made. `flowhook webhooks decisions ID --state pending` lists what waits',
+    });
+  }
+  if (mistaken.length === 0) return ok('No event waits long for a filter, and no filter has failed');
+  return warning({
+    what: `Webhooks whose filter or template failed for a record in the last day: ${listed(mistaken)}`,
+    why: 'A record for which a filter fails counts as not matching, so it may be missing',
+    fix: '`flowhook webhooks show ID` shows an example: allow for such records in the filter',
   });
 }
 

@@ -9,7 +9,8 @@ import type { Clock } from '../std/clock.ts';
 import type { Store } from './store.ts';
 
 const LEASE_MS = 15_000;
-const RENEW_EVERY_MS = 5_000;
+/** A lease is renewed this many times before it would expire. */
+const RENEWALS = 3;
 
 type Work = (signal: AbortSignal) => Promise<void>;
 
@@ -24,12 +25,14 @@ export interface ChoreDeps {
  * Creates a chore that runs on one node at a time.
  *
  * @param input.name the name of the chore's lease
+ * @param input.leaseMs how long another node waits before it takes over (default: 15 s)
  * @param input.failed the log message that reports a failure
  */
 export function choreOnOneNode(
   input: ChoreDeps &
     Pick<ConstructorParameters<typeof Chore>[0], 'everyMs' | 'quietMs' | 'watch'> & {
       name: string;
+      leaseMs?: number;
       failed: string;
       work: Work;
     },
@@ -52,24 +55,25 @@ export function choreOnOneNode(
  * @param chore.elapsed a monotonic clock in milliseconds
  */
 export function onOneNode(
-  chore: { store: Pick<Store, 'instance'>; name: string; nodeId: string; elapsed?: Clock },
+  chore: { store: Pick<Store, 'instance'>; name: string; nodeId: string; leaseMs?: number; elapsed?: Clock },
   work: Work,
 ): Work {
-  const { store, name, nodeId, elapsed = () => performance.now() } = chore;
+  const { store, name, nodeId, leaseMs: forMs = LEASE_MS, elapsed = () => performance.now() } = chore;
+  const renewEveryMs = forMs / RENEWALS;
   let isOurs = false;
   let renewedMs = Number.NEGATIVE_INFINITY;
   return async (signal) => {
     const nowMs = elapsed();
-    if (nowMs - renewedMs >= RENEW_EVERY_MS) {
+    if (nowMs - renewedMs >= renewEveryMs) {
       isOurs = false;
-      isOurs = await store.instance.lease({ name, nodeId, forMs: LEASE_MS });
+      isOurs = await store.instance.lease({ name, nodeId, forMs });
       renewedMs = nowMs;
     }
     if (!isOurs) return;
     const renew = () => {
-      store.instance.lease({ name, nodeId, forMs: LEASE_MS }).catch(() => undefined);
+      store.instance.lease({ name, nodeId, forMs }).catch(() => undefined);
     };
-    const renewing = setInterval(renew, RENEW_EVERY_MS).unref();
+    const renewing = setInterval(renew, renewEveryMs).unref();
     try {
       await work(signal);
     } finally {

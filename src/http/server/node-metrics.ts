@@ -7,6 +7,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Metrics } from '../../observe/metrics.ts';
 import type { BodyCache } from '../../records/body-cache.ts';
 import { listBackups } from '../../store/backup-files.ts';
+import { oldestDecisionAt } from '../../store/oldest-decision.ts';
 import type { Store } from '../../store/store.ts';
 import type { DeliveryEngine } from '../../webhooks/delivery-engine.ts';
 import type { InFlight } from '../limits/requests.ts';
@@ -135,6 +136,7 @@ function registerDatabase(metrics: Metrics, store: Store): void {
     help: `Waiting deliveries of all teams in the database, due now or later, up to ${MOST}.`,
     read: () => latest()?.work.deliveries.waiting,
   });
+  registerDecisions(metrics, latest, () => store.now());
   const endpoints = ['well', 'failing'] as const;
   metrics.gauge({
     name: 'flowhook_webhooks_due',
@@ -166,12 +168,29 @@ function registerDatabase(metrics: Metrics, store: Store): void {
   });
 }
 
+function registerDecisions(metrics: Metrics, latest: () => Latest, now: () => number): void {
+  metrics.gauge({
+    name: 'flowhook_decision_oldest_pending_seconds',
+    help:
+      'Age of the oldest event that waits for a decision about a webhook with a filter or a format; 0 if there is none. ' +
+      'Large versions take a while; a high value for minutes means that no node decides.',
+    read: () => {
+      const found = latest();
+      if (found === undefined) return undefined;
+      return found.decisionAt === null ? 0 : Math.max(0, now() - found.decisionAt) / 1_000;
+    },
+  });
+}
+
+type Latest = Awaited<ReturnType<typeof readAll>> | undefined;
+
 /** Reads in two turns of the event loop, because a read of SQLite blocks the event loop until the read is done. */
-async function readAll({ status }: Store) {
+async function readAll(store: Store) {
+  const { status } = store;
   const database = await status.database();
   const work = await status.work({ most: MOST });
   await nextTurn();
-  return { database, work, due: await status.due() };
+  return { database, work, due: await status.due(), decisionAt: await oldestDecisionAt(store) };
 }
 
 function registerLanes(metrics: Metrics, lanes: DeliveryEngine): void {

@@ -109,7 +109,7 @@ export const OPERATIONS = {
   lanes: { ...lookups(lanes, 'afterSearch'), raise: write(lanes.raiseLanes, { prepares: true }) },
   decisions: {
     ...lookups(decisions, 'pending', 'quiet', 'ended'),
-    ...reads(decisions, 'list'),
+    ...reads(decisions, 'list', 'oldestPending'),
     step: write(step, { prepares: true }),
     raise: write(decisions.raise, { prepares: true }),
   },

@@ -23,6 +23,8 @@ import { RuleRests } from './rule-rests.ts';
 import type { TurnEnd } from './turn.ts';
 
 const EVERY_MS = 500;
+/** If a node dies, another one decides after this time. Steps that both compute are written once. */
+const LEASE_MS = 6_000;
 /** If nothing could be written in this many turns of a team, its next turn waits for the next search. */
 const MAX_UNWRITTEN = 3;
 
@@ -58,6 +60,7 @@ export class RuleEngine {
       ...input,
       name: 'webhooks.decide',
       everyMs: EVERY_MS,
+      leaseMs: LEASE_MS,
       failed: 'decisions.not_made',
       work: (signal) => this.#work(log, signal),
       quietMs: () => quietMs(store, async () => this.#nextDueAt()),

@@ -10,7 +10,7 @@ import { makeRunning, makeWorkflow, publish, stageRecords } from '../../../src/s
 import { openStore } from '../../../src/store/open.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { RuleEngine } from '../../../src/webhooks/rules/rule-engine.ts';
-import { testDatabase } from '../test-database.ts';
+import { givenDatabase, testDatabase } from '../test-database.ts';
 
 const PUBLIC_URL = 'https://flowhook.test';
 
@@ -29,16 +29,17 @@ export interface Sent {
 
 type EngineOptions = Partial<ConstructorParameters<typeof RuleEngine>[0]>;
 
-export async function setUpRules(t: TestContext, options: { realTime?: boolean } = {}) {
+/** @param options.databaseUrl a PostgreSQL database. Default: the database of other tests */
+export async function setUpRules(t: TestContext, options: { databaseUrl?: string } = {}) {
   const directory = await mkdtemp(join(tmpdir(), 'flowhook-rules-'));
-  const database = await testDatabase(directory);
+  const given = options.databaseUrl;
+  const database = given === undefined ? await testDatabase(directory) : givenDatabase(given);
   let nowMs = Date.parse('2026-11-20T10:00:00Z');
-  const clock = () => (options.realTime === true ? Date.now() : nowMs);
   const stores: Store[] = [];
   const engines: RuleEngine[] = [];
   const open = async () => {
     const store = await openStore(database.url, {
-      clock,
+      clock: () => nowMs,
       publicUrl: () => PUBLIC_URL,
       log: silentLogger,
       synchronous: 'OFF',
