@@ -52,7 +52,16 @@ const ROOTS = [
     'Inspector',
   ],
   ...['Job', 'JobLogs', 'Key', 'LogLine', 'Me', 'Replay', 'ReplayDeliveryResult', 'ReplayPlan', 'SigningKey'],
-  ...['RotateWebhookSecretResult', 'System', 'SystemChecks', 'TestWebhookResult', 'Usage', 'Version'],
+  ...[
+    'RotateWebhookSecretResult',
+    'System',
+    'SystemChecks',
+    'TestWebhookResult',
+    'TryWebhookRequest',
+    'TryWebhookResult',
+    'Usage',
+    'Version',
+  ],
   ...['Webhook', 'WebhookDetail', 'Workflow', 'WorkflowDefinition'],
 ];
 

@@ -1,6 +1,6 @@
 /** The events of the team: in order, newest first, and by type. */
 import { type ListOptions, type Pages, pagesOf } from './pages.ts';
-import type { Delivery, EventKind, FlowhookEvent } from './resources.ts';
+import type { Decision, Delivery, EventKind, FlowhookEvent } from './resources.ts';
 import type { CallOptions, Transport } from './transport.ts';
 
 /** The longest `wait` that the service accepts, in seconds. */
@@ -11,6 +11,8 @@ export interface EventsOptions extends CallOptions {
   after?: number | 'now' | undefined;
   /** Maximum number of events per response, 1 to 250 (default: 100). */
   limit?: number | undefined;
+  /** Only events that match this expression, each with only the differences that match. */
+  filter?: string | undefined;
 }
 
 export class Events {
@@ -28,14 +30,14 @@ export class Events {
   page(
     options: EventsOptions & { wait?: number | undefined } = {},
   ): Promise<{ events: FlowhookEvent[]; next: number }> {
-    const { after, limit, wait = 0, timeoutMs, ...rest } = options;
+    const { after, limit, filter, wait = 0, timeoutMs, ...rest } = options;
     const patienceMs = this.#transport.patienceMs({ timeoutMs });
     return this.#transport.json({
       ...rest,
       // The requested wait does not count towards the timeout.
       timeoutMs: patienceMs > 0 ? patienceMs + wait * 1_000 : 0,
       path: '/v1/events',
-      query: { after, limit, wait },
+      query: { after, limit, filter, wait },
     });
   }
 
@@ -65,10 +67,11 @@ export class Events {
       type?: readonly FlowhookEvent['type'][] | undefined;
       since?: string | undefined;
       until?: string | undefined;
+      filter?: string | undefined;
     } = {},
   ): Pages<FlowhookEvent> {
-    const { workflowId, jobId, type, since, until, ...rest } = options;
-    const query = { workflowId, jobId, type, since, until };
+    const { workflowId, jobId, type, since, until, filter, ...rest } = options;
+    const query = { workflowId, jobId, type, since, until, filter };
     return pagesOf(this.#transport, 'events', { ...rest, path: '/v1/events/history', query });
   }
 
@@ -76,6 +79,12 @@ export class Events {
   deliveries(eventId: string, options: ListOptions = {}): Pages<Delivery> {
     const path = `/v1/events/${encodeURIComponent(eventId)}/deliveries`;
     return pagesOf(this.#transport, 'deliveries', { ...options, path });
+  }
+
+  /** What the rules of webhooks decided about an event. @throws NotFound */
+  decisions(eventId: string, options: ListOptions = {}): Pages<Decision> {
+    const path = `/v1/events/${encodeURIComponent(eventId)}/decisions`;
+    return pagesOf(this.#transport, 'decisions', { ...options, path });
   }
 
   /** One event, exactly as webhooks receive it. @throws NotFound */

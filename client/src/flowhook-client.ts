@@ -39,6 +39,8 @@ export type {
   SystemChecks,
   SystemFinding,
   SystemSetting,
+  TryWebhookRequest,
+  TryWebhookResult,
   Usage,
   UsageBucket,
   Version,

@@ -995,6 +995,73 @@ export interface TestWebhookResult {
   deliveryId: string;
 }
 
+export interface TryWebhookRequest {
+  /** Expression in the Common Expression Language that decides which events, or which of their differences, are sent. `null` to send all. */
+  filter?: string | null;
+  /** Form of the body: `standard`, `cloudevents` (CloudEvents 1.0, structured mode), or `template`. `null` for `standard`. */
+  format?: 'standard' | 'cloudevents' | 'template' | null;
+  /** JSON to send with the format `template`; `${…}` in its strings holds expressions. At most 16 KiB. `null` for none. */
+  template?: unknown;
+  /** Whether the first version of a workflow is sent. `null`: `skip` if the filter reads records, otherwise `send`. */
+  firstVersion?: 'send' | 'skip' | null;
+  /** Time for which nothing more is sent about a record that was sent, from `1s` to `7d`. Requires a filter that reads records. `null` for no limit. */
+  cooldown?: string | null;
+  /** Only events of this workflow (default: `null`, all workflows of the team). */
+  workflowId?: string | null;
+  /** Only these events, by name or alias (default: all). */
+  events?: string[];
+  /** Number of events (default: 20). */
+  last?: number;
+}
+
+export interface TryWebhookResultTriedMistake {
+  /** ID of the record. `null` if no record was read. */
+  recordId: string | null;
+  message: string;
+}
+
+export interface TryWebhookResultTried {
+  eventId: string;
+  /** Type of the event. */
+  type: string;
+  /** Time of the event, in ISO 8601. */
+  timestamp: string;
+  /** `true` if the webhook would have been called. */
+  sent: boolean;
+  /** `true` for a message that is sent because cooldowns of records ended. */
+  cooldownEnded: boolean;
+  /** Number of differences that match. `null` if the rule reads no records. */
+  matched: number | null;
+  /** Number of differences of the event. `null` if the rule reads no records. */
+  examined: number | null;
+  /** Headers that depend on the rule. `null` if nothing is sent. */
+  headers: Record<string, string> | null;
+  /** Body that would have been sent, to the byte. `null` if nothing is sent. */
+  body: string | null;
+  /** Human-readable reason why nothing is sent. `null` if the event is sent. */
+  reason: string | null;
+  /** First mistake while the filter or the template was evaluated. `null` if there was none. */
+  mistake: TryWebhookResultTriedMistake | null;
+}
+
+export interface TryWebhookResultMistake {
+  /** Field of the request. */
+  field: string;
+  /** Description of the mistake, and what to write instead. */
+  message: string;
+  /** Start of the mistake: number of characters before it. `null` if unknown. */
+  from: number | null;
+  /** End of the mistake: number of characters before its end. `null` if unknown. */
+  to: number | null;
+}
+
+export interface TryWebhookResult {
+  /** Events, newest last. */
+  tried: TryWebhookResultTried[];
+  /** First mistake in the rule; `tried` is empty then. `null` if the rule is valid. */
+  mistake: TryWebhookResultMistake | null;
+}
+
 export interface DeliveryCommand {
   /** `curl` command for a POSIX shell. */
   command: string;

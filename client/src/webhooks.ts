@@ -11,6 +11,8 @@ import type {
   ReplayPlan,
   RotateWebhookSecretResult,
   TestWebhookResult,
+  TryWebhookRequest,
+  TryWebhookResult,
   Webhook,
   WebhookChanges,
   WebhookDetail,
@@ -195,6 +197,16 @@ export class Webhooks {
   ): Pages<Decision> {
     const path = `${pathOf(webhookId)}/decisions`;
     return pagesOf(this.#transport, 'decisions', { ...options, path, query: { state } });
+  }
+
+  /**
+   * What a rule would have sent of the last events. Nothing is sent or saved.
+   *
+   * @returns `mistake`: why the rule is not valid, with the place in it; `tried` is empty then
+   * @throws NotFound for the workflow
+   */
+  try(rule: TryWebhookRequest = {}, options: CallOptions = {}): Promise<TryWebhookResult> {
+    return this.#transport.json({ ...options, method: 'POST', path: '/v1/webhooks/try', json: rule });
   }
 
   /**

@@ -162,16 +162,22 @@ export class Workflows {
   /**
    * The net changes after a version: first the records that were added or changed, then those that were removed.
    *
+   * @param options.filter only changes that match this expression
    * @throws NotFound, with status 410 if that version is no longer stored: read all data again
    */
   async *changes<R = DataRecord>(
     workflowId: string,
-    { since, until, ...options }: CallOptions & { since: number; until?: number },
+    {
+      since,
+      until,
+      filter,
+      ...options
+    }: CallOptions & { since: number; until?: number | undefined; filter?: string | undefined },
   ): AsyncGenerator<Change<R>> {
     const response = await this.#transport.stream({
       ...options,
       path: `${pathOf(workflowId)}/changes`,
-      query: { since, until, format: 'ndjson' },
+      query: { since, until, filter, format: 'ndjson' },
     });
     yield* this.#rows<Change<R>>(response, options, null);
   }

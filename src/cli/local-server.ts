@@ -17,6 +17,7 @@ import { silentLogger } from '../observe/log.ts';
 import type { Sealer } from '../std/seal.ts';
 import type { Store } from '../store/store.ts';
 import type { Caller } from '../teams/keys.ts';
+import { urlOfServer } from './open.ts';
 
 /**
  * The operations that commands call. Each operation is loaded at its first call, because loading all of them would add
@@ -82,6 +83,9 @@ export const OPERATIONS: readonly Line[] = [
   ...linesOf(() => import('../http/routes/decisions.ts'), {
     listWebhookDecisions: 'GET /v1/integrations/webhooks/{webhookId=wh_*}/decisions',
   }),
+  ...linesOf(() => import('../http/routes/try-rule.ts'), {
+    tryWebhook: 'POST /v1/webhooks/try',
+  }),
   ...linesOf(() => import('../http/routes/keys.ts'), {
     listKeys: 'GET /v1/keys',
   }),
@@ -132,6 +136,7 @@ export function localClient(of: { store: Store; config: Config; teamId: string }
       workflowFile: async (file) =>
         (await import('../definitions/files.ts')).findWorkflowFile(config.workflowsDirectory, file),
     };
+    if (/\/(events|changes|try)$/.test(path)) services.examiner = await localExaminer(store, config);
     // Only the operations on the following paths may need the encryption key.
     if (path.endsWith('/push')) return { ...services, ...(await pushServices(store, config)) };
     if (!/^\/v1\/(integrations|deliveries|export)\b/.test(path)) return services;
@@ -247,6 +252,12 @@ async function pushServices(store: Store, config: Config) {
     longCalls: { follow: () => long } as Partial<Services['longCalls']> as Services['longCalls'],
     close: () => ingester.close(),
   };
+}
+
+/** Evaluates filters in this process, which has nothing else to do. */
+async function localExaminer(store: Store, config: Config): Promise<Services['examiner']> {
+  const { examinerHere } = await import('../webhooks/rules/examiner.ts');
+  return examinerHere({ store, reader: store, publicUrl: () => urlOfServer(config) });
 }
 
 /** Reads records from the tables, because the cache files of a running server must not be touched. */

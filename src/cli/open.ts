@@ -118,7 +118,7 @@ export async function withStore(
         pretty: config.logPretty,
       }),
       // The events of an import contain the URL of a server with these settings.
-      publicUrl: () => config.publicUrl ?? serviceUrl({ ...config, isSecure: config.tlsCert !== undefined }),
+      publicUrl: () => urlOfServer(config),
     });
   // On PostgreSQL, a command cannot know whether a server is running on another machine, so the command never becomes
   // the owner.
@@ -155,4 +155,9 @@ async function refuseOldTables(config: Config, use: { make: boolean }): Promise<
         'Run `flowhook migrate up`; servers of the previous version keep working',
     );
   }
+}
+
+/** The URL of the server that has these settings. */
+export function urlOfServer(config: Config): string {
+  return config.publicUrl ?? serviceUrl({ ...config, isSecure: config.tlsCert !== undefined });
 }

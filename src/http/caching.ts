@@ -120,6 +120,7 @@ export function checkIfMatch({ request }: Call, settings: string): boolean {
   return true;
 }
 
-function digest(text: string): string {
+/** A short text that differs for different texts, for tags. */
+export function digest(text: string): string {
   return createHash('sha256').update(text).digest('base64url').slice(0, 22);
 }

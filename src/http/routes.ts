@@ -49,6 +49,7 @@ import {
 } from './routes/subscriptions.ts';
 import { live, readMetrics, readSystem, readSystemChecks, ready } from './routes/system.ts';
 import { listAudit, readMe, readUsage } from './routes/team.ts';
+import { tryWebhook } from './routes/try-rule.ts';
 import {
   createWebhook,
   listWebhookDetails,
@@ -107,6 +108,7 @@ export const routes: readonly Route[] = [
   route('GET', '/v1/integrations/webhooks/{webhookId=wh_*}/decisions', 'webhooks', listWebhookDecisions),
   route('POST', '/v1/integrations/webhooks/{webhookId=wh_*}/replay', 'webhooks', replayDeliveries),
   route('GET', '/v1/integrations/webhooks/{webhookId=wh_*}/replays/{replayId}', 'webhooks', readReplay),
+  route('POST', '/v1/webhooks/try', 'read', tryWebhook),
   route('GET', '/v1/deliveries/{deliveryId}', 'webhooks', readDelivery),
   route('GET', '/v1/deliveries/{deliveryId}/curl', 'webhooks', readDeliveryCommand),
   route('POST', '/v1/deliveries/{deliveryId}/replay', 'webhooks', replayDelivery),

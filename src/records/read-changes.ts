@@ -53,6 +53,7 @@ export async function openSpan(
  * Yields the bytes of a body with all changes, as a JSON array or as NDJSON: `{ type, id, version, record }` (added)
  * or `{ type, id, version, fields }` (changed, removed), where `fields` is `[{ key, value, previousValue }]`.
  *
+ * @param matching selects the rows that are yielded (default: all)
  * @throws VersionGoneError if `since` was pruned or records were erased in the meantime: the connection must then be
  *   aborted
  */
@@ -61,6 +62,7 @@ export async function* readChanges(
   place: WorkflowRef,
   { since, until }: Span,
   format: 'json' | 'ndjson',
+  matching: (rows: readonly ChangedRow[]) => Promise<readonly ChangedRow[]> = async (rows) => rows,
 ): AsyncGenerator<Uint8Array> {
   const [head, between, tail] = format === 'json' ? ['[', ',', ']'] : ['', '\n', ''];
   const oldest = { number: since === 0 ? until.number : since, erasures: until.erasures };
@@ -77,7 +79,7 @@ export async function* readChanges(
     });
     await checkStillThere(store, place, oldest);
     await ownTurn(place.teamId);
-    const lines = await linesOf(place.teamId, page.rows);
+    const lines = await linesOf(place.teamId, await matching(page.rows));
     if (lines.length > 0) {
       yield Buffer.from(before + lines.join(between));
       before = between;

@@ -89,7 +89,8 @@ export function addData(program: Command): void {
   )
     .withExamples('data changes people --since 3')
     .requiredOption('--since <version>', 'changes after this version')
-    .option('--until <version>', 'changes up to this version (default: the newest)');
+    .option('--until <version>', 'changes up to this version (default: the newest)')
+    .option('--filter <expression>', 'only changes that match');
   onTarget(changes, getChanges, {
     check: (_workflow: string, options) => {
       versionFrom(options.since, '--since');
@@ -125,7 +126,8 @@ async function getChanges(target: Target, workflow: string, options: Options): P
   const until = versionFrom(options.until, '--until');
   await onWorkflow(target, workflow, async ({ client }, id) => {
     const path = `/v1/workflows/${encodeURIComponent(id)}/changes`;
-    const { body } = await client.request({ path, query: { since, until, format } });
+    const filter = options.filter === undefined ? undefined : String(options.filter);
+    const { body } = await client.request({ path, query: { since, until, filter, format } });
     if (body !== null) await toOutput(body, format === 'json' ? '\n' : '');
   });
 }

@@ -22,6 +22,7 @@ export function addEvents(program: Command): void {
     .description('list events of a team, oldest first (with --json: their bodies as sent to webhooks)')
     .withExamples('events list', 'events list --after 0 --json')
     .option('--team <slug>', 'team, if there are several')
+    .option('--filter <expression>', 'only events that match, with only the differences that match')
     .option('--after <sequence>', 'only events after this sequence number (default: the newest events)')
     .option('--limit <number>', `maximum number of events, up to ${MAX_EVENTS} (default: ${DEFAULT_EVENTS})`);
   onTarget(list, listEvents, { check: (options) => void spanFrom(options) });
@@ -54,20 +55,24 @@ const EVENT_HEADS: readonly Head[] = [
 
 async function listEvents(target: Target, options: Options): Promise<void> {
   const { limit, after } = spanFrom(options);
+  const filter = options.filter === undefined ? undefined : String(options.filter);
   const { client } = await soleTeam(target, 'Each team has its own sequence of events');
   const events: FlowhookEvent[] = [];
-  let place = after ?? Math.max(0, (await client.events.page({ after: 'now' })).next - limit);
-  while (events.length < limit) {
-    const query = { after: String(place), limit: Math.min(PAGE, limit - events.length) };
+  // Without --after, the newest events are searched, and the last of those that match are printed.
+  const most = filter !== undefined && after === undefined ? MAX_EVENTS : limit;
+  let place = after ?? Math.max(0, (await client.events.page({ after: 'now' })).next - most);
+  while (events.length < most) {
+    const query = { after: String(place), limit: Math.min(PAGE, most - events.length), filter };
     const response = await client.request({ path: '/v1/events', query });
     // The exact parser preserves numbers that a double cannot represent, so that events look exactly as webhooks
     // receive them.
     const page = parseExactly(await response.text()) as { events: FlowhookEvent[]; next: number };
     events.push(...page.events);
     place = page.next;
-    if (page.events.length < query.limit) break;
+    if (response.headers.get('link') === null) break;
   }
-  const cells = events.map((event) => [
+  const shown = events.slice(-limit);
+  const cells = shown.map((event) => [
     String(event.sequence),
     event.timestamp,
     event.type,
@@ -75,8 +80,8 @@ async function listEvents(target: Target, options: Options): Promise<void> {
     event.id,
     event.jobId ?? '',
   ]);
-  print(options, events, table(cells, process.stdout.columns, EVENT_HEADS));
-  if (events.length === 0 && options.json !== true) say('No events found');
+  print(options, shown, table(cells, process.stdout.columns, EVENT_HEADS));
+  if (shown.length === 0 && options.json !== true) say('No events found');
 }
 
 /** @throws UsageError */

@@ -1,15 +1,24 @@
-/** `flowhook webhooks decisions`, and the flags with which other commands set the rule of a webhook. */
+/** `flowhook webhooks try|decisions`, and the flags with which other commands set the rule of a webhook. */
 import { readFile } from 'node:fs/promises';
-import type { WebhookChanges } from '../../../client/src/flowhook-client.ts';
+import type {
+  Flowhook,
+  TryWebhookRequest,
+  TryWebhookResult,
+  WebhookChanges,
+} from '../../../client/src/flowhook-client.ts';
 import { FIRST_VERSIONS, FORMATS } from '../../model/rule.ts';
+import { countWords } from '../../std/amounts.ts';
 import { DECISION_STATES } from '../../store/operations/rules/decisions.ts';
 import type { Command } from '../command.ts';
 import { UsageError } from '../exit.ts';
 import { oneLine } from '../job-words.ts';
 import { type Options, oneOf, someOf, wholeNumber } from '../options.ts';
-import { onTarget, onWebhook, type Target } from '../target.ts';
+import { onTarget, onWebhook, onWorkflow, soleTeam, type Target } from '../target.ts';
 import { type Head, print, say, table } from '../terminal.ts';
+import { eventNames } from './listen.ts';
 
+const DEFAULT_LAST = 20;
+const MAX_LAST = 50;
 const DEFAULT_DECISIONS = 20;
 const MAX_DECISIONS = 1_000;
 const CHOICES = [...FIRST_VERSIONS, 'default'] as const;
@@ -67,6 +76,31 @@ async function jsonOf(path: string): Promise<unknown> {
 }
 
 export function addRules(webhooks: Command): void {
+  const trying = webhooks
+    .command('try')
+    .description(
+      'show what a filter and a form would have sent of the last events, without sending or saving',
+    )
+    .withExamples(
+      `webhooks try --workflow people --filter 'record.age > 36'`,
+      'webhooks try WEBHOOK --cooldown 6h --last 50',
+    )
+    .argument('[webhook]', 'id or URL of a webhook, whose rule is tried with the changes that the flags make')
+    .option('--workflow <id>', 'only events of this workflow (default: all workflows of the team)')
+    .option('--events <names>', 'only these events, comma-separated (default: *, all events)')
+    .option('--last <number>', `number of events to try, up to ${MAX_LAST} (default: ${DEFAULT_LAST})`)
+    .option('--body', 'also print the bodies that would be sent')
+    .option('--team <slug>', 'team, if there are several');
+  onTarget(addRuleFlags(trying, { removes: true }), tryRule, {
+    check: async (webhook: string | undefined, options) => {
+      lastFrom(options);
+      eventNames(options);
+      await ruleFieldsFrom(options);
+      if (webhook === undefined || options.workflow === undefined) return;
+      throw new UsageError('A webhook has its own workflow: omit --workflow, or the webhook');
+    },
+  });
+
   const decisions = webhooks
     .command('decisions')
     .description('list what the rule of a webhook decided about events, newest first')
@@ -77,6 +111,62 @@ export function addRules(webhooks: Command): void {
     .option('--limit <number>', `maximum number, up to ${MAX_DECISIONS} (default: ${DEFAULT_DECISIONS})`);
   onTarget(decisions, listDecisions, { check: (_webhook: string, options) => void decisionsFrom(options) });
 }
+
+async function tryRule(target: Target, webhook: string | undefined, options: Options): Promise<void> {
+  const given = {
+    ...(await ruleFieldsFrom(options)),
+    ...(options.events === undefined ? {} : { events: eventNames(options) }),
+    last: lastFrom(options),
+  };
+  const ask = async (client: Flowhook, fields: TryWebhookRequest) =>
+    printTried(await client.webhooks.try({ ...fields, ...given }), options);
+  if (webhook !== undefined) {
+    return onWebhook(target, webhook, async ({ client }, id) => {
+      const { workflowId, events, filter, format, template, firstVersion, cooldown } =
+        await client.webhooks.get(id);
+      return ask(client, { workflowId, events, filter, format, template, firstVersion, cooldown });
+    });
+  }
+  if (options.workflow === undefined) {
+    return ask((await soleTeam(target, 'Events belong to a team')).client, {});
+  }
+  return onWorkflow(target, String(options.workflow), ({ client }, workflowId) =>
+    ask(client, { workflowId }),
+  );
+}
+
+const TRIED_HEADS: readonly Head[] = [
+  { name: 'event' },
+  { name: 'time' },
+  { name: 'matched', drop: 1 },
+  { name: 'result' },
+];
+
+function printTried({ tried, mistake }: TryWebhookResult, options: Options): void {
+  if (mistake !== null) throw new UsageError(mistake.message);
+  const rows = tried.map(({ type, timestamp, matched, examined, sent, reason, mistake }) => [
+    type,
+    timestamp,
+    examined === null ? '-' : `${matched} of ${examined}`,
+    resultWords({ sent, reason, mistake }),
+  ]);
+  const bodies = options.body === true ? tried.flatMap(({ body }) => (body === null ? [] : ['', body])) : [];
+  print(options, tried, [...table(rows, process.stdout.columns, TRIED_HEADS), ...bodies]);
+  if (options.json === true) return;
+  const sent = tried.filter((one) => one.sent).length;
+  say(
+    tried.length === 0
+      ? 'No events found to try the rule with: run the workflow first'
+      : `${sent} of ${countWords(tried.length, 'event')} would have been sent`,
+  );
+}
+
+function resultWords({ sent, reason, mistake }: Pick<Tried, 'sent' | 'reason' | 'mistake'>): string {
+  const words = [sent ? 'sent' : (reason ?? 'not sent'), mistake?.message].filter(Boolean);
+  return oneLine(words.join('. '), 200);
+}
+
+type Tried = TryWebhookResult['tried'][number];
 
 const DECISION_HEADS: readonly Head[] = [
   { name: 'event' },
@@ -103,6 +193,11 @@ async function listDecisions(target: Target, webhook: string, options: Options):
   print(options, found, table(rows, process.stdout.columns, DECISION_HEADS));
   if (found.length > 0 || options.json === true) return;
   say('No decisions found. A webhook without a rule has none: every event is sent');
+}
+
+/** @throws UsageError */
+function lastFrom({ last }: Options): number {
+  return wholeNumber('--last', last ?? DEFAULT_LAST, 1, MAX_LAST);
 }
 
 /** @throws UsageError */

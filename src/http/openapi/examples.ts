@@ -143,6 +143,12 @@ const OWN_EXAMPLES: Readonly<Record<string, unknown>> = {
   },
   'updateWebhook.request.application/json': { ordered: true, ratePerSecond: 10 },
   'updateWebhook.message': 'Webhook updated',
+  'tryWebhook.request.application/json': {
+    filter: 'fallsBy(previous.price, record.price, "5%")',
+    cooldown: '6h',
+    workflowId: 'people',
+    last: 20,
+  },
   'listWebhookDecisions.state': 'filtered',
   'rotateWebhookSecret.message': 'New secret created. Configure the receiver with it',
   'rotateWebhookSecret.overlapUntil': '2026-11-22T02:00:00.000Z',

@@ -12,7 +12,8 @@ import { grouped } from '../../std/amounts.ts';
 import { list } from '../../std/shape.ts';
 import type { ChangesCursor } from '../../store/operations/records.ts';
 import type { DataVersion } from '../../store/operations/versions.ts';
-import { matchesTag, rangeOf } from '../caching.ts';
+import { digest, matchesTag, rangeOf } from '../caching.ts';
+import { filterParameter } from '../input/filter.ts';
 import { byNumber, cursorFrom, listOperation, makeCursor, nextLink } from '../input/list-page.ts';
 import { formatParameter, numberParameter, textParameter } from '../input/query.ts';
 import { invalid, workflowIdFrom } from '../input/values.ts';
@@ -261,9 +262,12 @@ const CHANGES_FORMATS = ['json', 'ndjson'] as const;
 const CHANGES_FORMAT = formatParameter(CHANGES_FORMATS);
 const SINCE = numberParameter('since', 'Version that the client already has; 0 for none');
 const UNTIL = numberParameter('until', 'Last version to include (default: the newest)');
+const FILTER = filterParameter(
+  'Only changes that match this expression. `previous` is the record in version `since`',
+);
 
 /** GET /v1/workflows/{workflowId}/changes?since=V[&until=] */
-export const readWorkflowChanges: Operation<KeyedCall> = {
+export const readWorkflowChanges: Operation<KeyedCall<'examiner'>> = {
   id: 'readWorkflowChanges',
   group: 'Workflows',
   summary: 'List changes since a version',
@@ -275,6 +279,7 @@ export const readWorkflowChanges: Operation<KeyedCall> = {
     pathParameter('workflowId', 'Workflow ID'),
     { ...SINCE, required: true },
     UNTIL,
+    FILTER,
     CHANGES_FORMAT,
   ],
   answer: jsonResponse(
@@ -301,12 +306,20 @@ export const readWorkflowChanges: Operation<KeyedCall> = {
       until: UNTIL.read(call.query),
     });
     const { since, until } = span;
-    const tag = `"${since}-${until.number}.${until.erasures}-changes-${format}-${encoding}"`;
+    const filter = FILTER.read(call.query);
+    const selection = filter === undefined ? '' : `-${digest(filter)}`;
+    const tag = `"${since}-${until.number}.${until.erasures}-changes${selection}-${format}-${encoding}"`;
     setValidators(reply, tag, until);
     if (matchesTag(request.headers['if-none-match'], tag)) return reply.code(304).send();
     reply.headers(bodyHeaders({ format, encoding, workflowId: place.workflowId, version: until.number }));
     if (request.method === 'HEAD') return reply.send();
-    const changes = readChanges(services.store, place, span, format === 'ndjson' ? 'ndjson' : 'json');
+    const changes = readChanges(
+      services.store,
+      place,
+      span,
+      format === 'ndjson' ? 'ndjson' : 'json',
+      filter === undefined ? undefined : (rows) => services.examiner.matchingRows({ ...place, filter, rows }),
+    );
     return sendStream(call, encoded(changes, encoding));
   },
 };

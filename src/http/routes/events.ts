@@ -9,7 +9,9 @@ import { eventResource } from '../../resources/event.ts';
 import { IDS } from '../../resources/examples.ts';
 import { anyObject, choice, integer, list, object, raw, text } from '../../std/shape.ts';
 import type { StoredEvent } from '../../store/operations/events.ts';
+import type { Store } from '../../store/store.ts';
 import { sendWithETag } from '../caching.ts';
+import { filterParameter } from '../input/filter.ts';
 import {
   byId,
   listOperation,
@@ -24,7 +26,9 @@ import { idFrom, invalid, keyOfPath } from '../input/values.ts';
 import { jsonResponse, pageResponse, RETRY_AFTER } from '../openapi/content.ts';
 import { type KeyedCall, type Operation, type Parameter, pathParameter } from '../route.ts';
 import { disconnectSignal } from '../server/exchange.ts';
-import { EventStream, MAX_STREAMS_OF_TEAM } from '../streams/streams.ts';
+import { EventStream } from '../streams/event-stream.ts';
+import { matchesAfter, matchesOnPage } from '../streams/matching-events.ts';
+import { MAX_STREAMS_OF_TEAM } from '../streams/streams.ts';
 import { NEWS_KINDS } from '../streams/team-news.ts';
 
 const DEFAULT_LIMIT = 100;
@@ -45,8 +49,13 @@ const WAIT = numberParameter('wait', 'Seconds to wait for an event if there is n
   most: 25,
 });
 
+const FILTER = filterParameter(
+  'Only events that match this expression, with only the differences that match: what a webhook with this filter would ' +
+    'receive, except that the first version is not skipped',
+);
+
 /** GET /v1/events */
-export const listEvents: Operation<KeyedCall<'eventWaits' | 'longCalls'>> = {
+export const listEvents: Operation<KeyedCall<'eventWaits' | 'longCalls' | 'examiner'>> = {
   id: 'listEvents',
   weight: 'long',
   group: 'Events',
@@ -54,12 +63,15 @@ export const listEvents: Operation<KeyedCall<'eventWaits' | 'longCalls'>> = {
   description:
     'Returns the events of the team after a sequence number, oldest first, exactly as webhooks receive them. To catch ' +
     'up, pass `next` as `after` in the next call. With `wait`, the response is delayed until there is an event or ' +
-    'the time is over.',
-  parameters: [AFTER, LIMIT, WAIT],
+    'the time is over. With `filter`, each call examines a limited number of events: it may return few or none although ' +
+    '`Link` has a next page, and `next` is the sequence of the last event that was examined.',
+  parameters: [AFTER, LIMIT, WAIT, FILTER],
   answer: jsonResponse(
     'Events in order',
     object({ events: list(eventResource), next: integer('Value of `after` for the next call') }),
-    { Link: 'URL of the next page, with `rel="next"`, if `limit` was reached' },
+    {
+      Link: 'URL of the next page, with `rel="next"`, if `limit` was reached or not all events were examined',
+    },
   ),
   errors: {
     field_invalid: 'A parameter has an invalid value',
@@ -69,33 +81,49 @@ export const listEvents: Operation<KeyedCall<'eventWaits' | 'longCalls'>> = {
   async handle(call) {
     const { services, caller, query, reply } = call;
     const { teamId } = caller;
-    const { events } = services.store;
     const from = afterFrom(query);
     const limit = LIMIT.read(query) ?? DEFAULT_LIMIT;
     const waitMs = (WAIT.read(query) ?? 0) * 1_000;
-    const after = from ?? (await events.newestSequence({ teamId }));
-    let found = await events.list({ teamId, afterSequence: after, limit });
-    if (found.length === 0 && waitMs > 0) {
+    const filter = FILTER.read(query);
+    const signal = disconnectSignal(call);
+    const search = { ...services, teamId, limit, signal };
+    const read = (after: number) =>
+      filter === undefined ? eventsAfter(search, after) : matchesAfter({ ...search, filter }, after);
+    let page = await read(from ?? (await services.store.events.newestSequence({ teamId })));
+    if (page.bodies.length === 0 && page.isEnd && waitMs > 0) {
       const long = services.longCalls.follow(caller);
+      const endMs = performance.now() + waitMs;
       try {
-        const signal = AbortSignal.any([disconnectSignal(call), long.signal]);
-        await services.eventWaits.until({ teamId, after, ms: waitMs, signal });
-        found = await events.list({ teamId, afterSequence: after, limit });
+        let after: number;
+        do {
+          after = page.next;
+          const ms = Math.max(0, endMs - performance.now());
+          const either = AbortSignal.any([signal, long.signal]);
+          await services.eventWaits.until({ teamId, after, ms, signal: either });
+          page = await read(after);
+          // If nothing happened, the wait is over. Events that do not match do not end it.
+        } while (page.next > after && page.bodies.length === 0 && page.isEnd);
         await long.confirm();
       } finally {
         long.end();
       }
     }
-    const next = found.at(-1)?.sequence ?? after;
-    if (found.length === limit) {
-      reply.header('link', nextLink('/v1/events', query, String(next), 'after'));
-    }
+    const { bodies, next, isEnd } = page;
+    if (!isEnd) reply.header('link', nextLink('/v1/events', query, String(next), 'after'));
     // The bodies are sent exactly as stored, because parsing would change numbers that a double cannot hold.
-    const bodies = found.map(({ body }) => body).join(',');
     reply.type('application/json; charset=utf-8');
-    return reply.send(`{"events":[${bodies}],"next":${next}}`);
+    return reply.send(`{"events":[${bodies.join(',')}],"next":${next}}`);
   },
 };
+
+async function eventsAfter(
+  { store, teamId, limit }: { store: Store; teamId: string; limit: number },
+  after: number,
+): Promise<{ bodies: string[]; next: number; isEnd: boolean }> {
+  const found = await store.events.list({ teamId, afterSequence: after, limit });
+  const next = found.at(-1)?.sequence ?? after;
+  return { bodies: found.map(({ body }) => body), next, isEnd: found.length < limit };
+}
 
 /** GET /v1/events/{eventId} */
 export const readEvent: Operation<KeyedCall> = {
@@ -137,14 +165,14 @@ const historyFilters = {
 const JOB = textParameter('jobId', 'Filter by job ID');
 
 /** GET /v1/events/history */
-export const listEventHistory: Operation<KeyedCall> = {
+export const listEventHistory: Operation<KeyedCall<'examiner'>> = {
   id: 'listEventHistory',
   group: 'Events',
   summary: 'List event history',
   description:
-    'Returns the events of the team, newest first, exactly as webhooks receive them. With `type` or `jobId`, each page ' +
-    'searches a limited number of events: a page may be short or empty although `Link` has a next page.',
-  parameters: [WORKFLOW_FILTER, JOB, ...Object.values(historyFilters), ...historyPage.described],
+    'Returns the events of the team, newest first, exactly as webhooks receive them. With `type`, `jobId` or `filter`, ' +
+    'each page searches a limited number of events: a page may be short or empty although `Link` has a next page.',
+  parameters: [WORKFLOW_FILTER, JOB, ...Object.values(historyFilters), FILTER, ...historyPage.described],
   answer: pageResponse('events', eventResource),
   errors: {
     field_invalid: 'A parameter has an invalid value',
@@ -161,10 +189,11 @@ export const listEventHistory: Operation<KeyedCall> = {
     const before = historyOrder.from(query);
     const { workflowId } = await workflowFilter(call);
     const jobId = JOB.read(query);
+    const expression = FILTER.read(query);
     const job = jobId === undefined ? undefined : await store.jobs.get({ teamId, id: idFrom('job', jobId) });
     const isTheirs = job !== undefined && (workflowId === undefined || workflowId === job.workflowId);
     if (jobId !== undefined && !isTheirs) throw new Problem('job_not_found');
-    const { events, next } = await store.events.history({
+    const page = await store.events.history({
       teamId,
       limit,
       ...filter,
@@ -173,10 +202,17 @@ export const listEventHistory: Operation<KeyedCall> = {
       // The events of a job are among those of its workflow.
       ...(job && { jobId: job.id, workflowId: job.workflowId, ...within(job, filter) }),
     });
+    const { bodies, next } =
+      expression === undefined
+        ? { bodies: page.events.map(({ body }) => body), next: page.next }
+        : await matchesOnPage(
+            { ...services, teamId, filter: expression, limit, signal: disconnectSignal(call) },
+            page,
+          );
     if (next !== null) reply.header('link', nextLink(path, query, historyOrder.of({ id: next })));
     // The bodies are sent exactly as stored, because parsing would change numbers that a double cannot hold.
     reply.type('application/json; charset=utf-8');
-    return reply.send(`{"events":[${events.map(({ body }) => body).join(',')}]}`);
+    return reply.send(`{"events":[${bodies.join(',')}]}`);
   },
 };
 
@@ -271,8 +307,10 @@ export const readSample: Operation<KeyedCall> = {
 /** Messages are short, so a client with this many unread bytes does not keep up. */
 const MAX_BUFFERED = 256 * 1_024;
 
+const STREAM_FILTER = filterParameter('Report the events that match this expression instead of changes');
+
 /** GET /v1/stream */
-export const openStream: Operation<KeyedCall<'streams'>> = {
+export const openStream: Operation<KeyedCall<'streams' | 'examiner'>> = {
   id: 'openStream',
   weight: 'long',
   group: 'Events',
@@ -283,9 +321,12 @@ export const openStream: Operation<KeyedCall<'streams'>> = {
     `\`{ "kind", "ids" }\`. Kinds: ${NEWS_KINDS.join(', ')}. For \`versions\`, \`ids\` are workflow IDs. ` +
     'If `ids` is `null`, any item of that kind may have changed. Changes that events report, such as new versions and the states of jobs, are sent ' +
     'immediately, others within a few seconds. The id of a message is the `sequence` of the last event: send it as `Last-Event-ID` to resume. A comment ' +
-    'is sent every 15 seconds. Clients that do not keep up are disconnected. Limit: ' +
+    'is sent every 15 seconds. With `filter`, the stream sends a message `event` for each event that matches instead of ' +
+    '`invalidate`; its data is `{ "id", "sequence", "type", "workflowId", "jobId", "timestamp" }`. Clients that do not ' +
+    'keep up are disconnected. Limit: ' +
     `${MAX_STREAMS_OF_TEAM} streams per team.`,
   parameters: [
+    STREAM_FILTER,
     {
       name: 'last-event-id',
       in: 'header',
@@ -302,15 +343,17 @@ export const openStream: Operation<KeyedCall<'streams'>> = {
     overloaded: { description: 'Too many streams are open', headers: { 'retry-after': RETRY_AFTER } },
   },
 
-  async handle({ services, caller, request, reply }) {
+  async handle({ services, caller, query, request, reply }) {
     const after = lastEventId(request.headers['last-event-id']);
+    const filter = STREAM_FILTER.read(query);
     if (request.method === 'HEAD') {
       return reply.type('text/event-stream; charset=utf-8').send();
     }
-    const { streams, log } = services;
+    const { streams, examiner, log } = services;
     const stream = streams.open(caller, () => new EventStream(reply, { maxBuffered: MAX_BUFFERED }));
     try {
-      await streams.listen({ caller, stream }, after);
+      if (filter === undefined) await streams.listen({ caller, stream }, after);
+      else await streams.listenTo({ caller, stream }, { filter, examiner }, after);
     } catch (err) {
       log.warn({ err, requestId: request.id }, 'stream.not_begun');
       stream.end();

@@ -10,7 +10,7 @@ import { invalid } from '../input/values.ts';
 import { acceptedFormat } from '../negotiate.ts';
 import { jsonResponse, RETRY_AFTER, textContent } from '../openapi/content.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
-import { EventStream } from '../streams/streams.ts';
+import { EventStream } from '../streams/event-stream.ts';
 import { jobOf } from './jobs.ts';
 
 const FORMATS = ['json', 'ndjson', 'text'] as const;

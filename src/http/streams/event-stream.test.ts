@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { test } from 'node:test';
 import { Reply, Request } from '../server/exchange.ts';
-import { EventStream } from './streams.ts';
+import { EventStream } from './event-stream.ts';
 
 const MESSAGE = { event: 'much', data: 'x'.repeat(100_000) };
 

@@ -1,11 +1,13 @@
-/** Streams of server-sent events, which report the changes in a team. Their number and their unread bytes are limited. */
+/** The open streams of server-sent events, which report what happens in a team. Their number is limited. */
 import { Problem } from '../../model/error.ts';
 import type { Logger } from '../../observe/log.ts';
 import { Poller } from '../../std/chore.ts';
 import type { Store } from '../../store/store.ts';
 import type { Caller } from '../../teams/keys.ts';
-import type { Reply } from '../server/exchange.ts';
+import type { Examiner } from '../../webhooks/rules/examiner.ts';
+import type { EventStream } from './event-stream.ts';
 import type { LongCalls } from './long-calls.ts';
+import { MatchStream } from './matching-events.ts';
 import { type News, TeamNews } from './team-news.ts';
 
 export const MAX_STREAMS_OF_TEAM = 100;
@@ -26,6 +28,8 @@ export class Streams {
   readonly #log: Logger;
   readonly #open = new Set<{ teamId: string; stream: EventStream }>();
   readonly #listeners = new Set<Listener>();
+  /** Streams that report events that match a filter, instead of changes. */
+  readonly #matching = new Set<MatchStream>();
   /** By team id; only teams with listeners. */
   readonly #news = new Map<string, Promise<TeamNews>>();
   readonly #poller: Poller;
@@ -95,6 +99,30 @@ export class Streams {
     this.#poller.nudge();
   }
 
+  /**
+   * Sends the events that match a filter to a stream.
+   *
+   * @param after the sequence of the last event that a resuming client has received
+   */
+  async listenTo(
+    { caller, stream }: Listener,
+    { filter, examiner }: { filter: string; examiner: Examiner },
+    after: number | undefined,
+  ): Promise<void> {
+    const { teamId } = caller;
+    const sequence = after ?? (await this.#store.events.newestSequence({ teamId }));
+    const of = { store: this.#store, log: this.#log, teamId, filter, examiner, stream };
+    const matching = new MatchStream(of, sequence);
+    this.#matching.add(matching);
+    void stream.closed.then(() => {
+      this.#matching.delete(matching);
+      this.#rest();
+    });
+    stream.send({ event: 'hello', id: sequence, data: { sequence } });
+    this.#poller.start();
+    this.#poller.nudge();
+  }
+
   /** Ends all streams, and refuses new ones. */
   async close(): Promise<void> {
     this.#closed = true;
@@ -117,6 +145,11 @@ export class Streams {
   async #look(): Promise<void> {
     // A key may have ended before the commit that is reported.
     await this.#longCalls.look();
+    for (const [teamId, streams] of Map.groupBy(this.#matching, (one) => one.teamId)) {
+      // If the read fails, the next look reads again.
+      const newest = await this.#store.events.newestSequence({ teamId }).catch(() => 0);
+      for (const one of streams) one.look(newest);
+    }
     for (const [teamId, started] of [...this.#news]) {
       try {
         const news = await started;
@@ -137,7 +170,11 @@ export class Streams {
     this.#listeners.delete(listener);
     const { teamId } = listener.caller;
     if (this.#of(teamId).length === 0) this.#news.delete(teamId);
-    if (this.#listeners.size === 0) void this.#poller.stop();
+    this.#rest();
+  }
+
+  #rest(): void {
+    if (this.#listeners.size + this.#matching.size === 0) void this.#poller.stop();
   }
 }
 
@@ -153,99 +190,3 @@ function sendNews(stream: EventStream, news: readonly News[], sequence: number):
 }
 
 function ignore(): void {}
-
-/** Proxies close idle connections. */
-const HEARTBEAT_MS = 15_000;
-/** How long a browser waits before it reconnects. */
-const RETRY_MS = 2_000;
-
-/** One message. The client sends the last `id` as `Last-Event-ID` when it reconnects. */
-export interface StreamMessage {
-  event: string;
-  id?: string | number;
-  data: unknown;
-}
-
-/**
- * Responds to a request with a stream of messages. A client is disconnected, and may reconnect and resume, if more than
- * `maxBuffered` bytes are unread or it reads nothing between two heartbeats.
- */
-export class EventStream {
-  /** Resolves when the client has disconnected, or the stream has ended. */
-  readonly closed: Promise<void>;
-  readonly #raw: Reply['raw'];
-  readonly #maxBuffered: number;
-  readonly #heartbeat: NodeJS.Timeout;
-  /** Bytes unread at the last heartbeat. */
-  #leftUnread = 0;
-
-  constructor(reply: Reply, { maxBuffered, heartbeatMs = HEARTBEAT_MS }: StreamBounds) {
-    reply.hijack();
-    this.#raw = reply.raw;
-    this.#maxBuffered = maxBuffered;
-    this.#raw.writeHead(reply.statusCode, {
-      ...reply.getHeaders(),
-      'content-type': 'text/event-stream; charset=utf-8',
-      // Without this header nginx buffers the stream.
-      'x-accel-buffering': 'no',
-    });
-    this.#heartbeat = setInterval(() => this.#beat(), heartbeatMs);
-    this.#heartbeat.unref();
-    this.closed = new Promise((resolve) => {
-      const end = () => {
-        clearInterval(this.#heartbeat);
-        resolve();
-      };
-      if (this.#raw.destroyed) end();
-      else this.#raw.once('close', end);
-    });
-    this.#raw.write(`retry: ${RETRY_MS}\n\n`);
-  }
-
-  get isOpen(): boolean {
-    return !this.#raw.destroyed && !this.#raw.writableEnded;
-  }
-
-  /** Bytes that the client has not read yet. */
-  get unread(): number {
-    return this.#raw.writableLength;
-  }
-
-  send({ event, id, data }: StreamMessage): void {
-    // JSON contains no line breaks, so it fits one line of data.
-    const name = id === undefined ? '' : `id: ${id}\n`;
-    this.#write(`${name}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
-  }
-
-  /** Resolves when the client has read what was sent, or the stream is closed. */
-  async drained(): Promise<void> {
-    if (!this.isOpen || !this.#raw.writableNeedDrain) return;
-    await Promise.race([new Promise<void>((resolve) => this.#raw.once('drain', resolve)), this.closed]);
-  }
-
-  /** Ends the stream. A remark is sent as a comment, which clients ignore. */
-  end(remark?: string): void {
-    clearInterval(this.#heartbeat);
-    if (remark !== undefined) this.#write(`: ${remark}\n\n`);
-    if (this.isOpen) this.#raw.end();
-  }
-
-  #beat(): void {
-    const stalls = this.#leftUnread > 0 && this.#raw.writableLength >= this.#leftUnread;
-    if (stalls) this.#raw.destroy();
-    else this.#write(': \n\n');
-    this.#leftUnread = this.#raw.writableLength;
-  }
-
-  #write(text: string): void {
-    if (!this.isOpen) return;
-    this.#raw.write(text);
-    if (this.#raw.writableLength > this.#maxBuffered) this.#raw.destroy();
-  }
-}
-
-interface StreamBounds {
-  maxBuffered: number;
-  /** For tests. */
-  heartbeatMs?: number;
-}
