@@ -42,6 +42,8 @@ function pagesOf({ shown }: World): Record<string, string> {
     'run-finished': `runs/${shown.finished}`,
     webhooks: 'webhooks',
     webhook: `webhooks/${shown.webhook}`,
+    'webhook-rule': `webhooks/${shown.filtered}?tab=rule`,
+    'webhook-decisions': `webhooks/${shown.filtered}?tab=decisions`,
     'webhook-health': `webhooks/${shown.webhook}?tab=health`,
     delivery: `deliveries/${shown.delivery}`,
     inspectors: 'inspector',

@@ -48,6 +48,7 @@ export interface World {
     failed: string;
     finished: string;
     webhook: string;
+    filtered: string;
     delivery: string;
     inspector: string;
     event: string;
@@ -166,13 +167,20 @@ async function subscribe(flowhook: Flowhook, url: string) {
     url: `${url}/mailing`,
     events: ['workflow_data_change'],
   });
+  const { id: filtered } = await flowhook.webhooks.create({
+    workflowId: 'crm-contacts',
+    url: `${url}/sales`,
+    events: ['workflow_data_change'],
+    name: 'Frequent visitors',
+    filter: 'risesAbove(previous.visits, record.visits, 25)',
+  });
   await flowhook.webhooks.pause(paused, { reason: 'Moving to a new mailing tool' });
-  return { healthy, failing, paused };
+  return { healthy, failing, paused, filtered };
 }
 
 async function chosen(
   flowhook: Flowhook,
-  webhooks: { healthy: string; failing: string },
+  webhooks: { healthy: string; failing: string; filtered: string },
   inspector: string,
 ): Promise<World['shown']> {
   const first = async <Row extends { id: string }>(pages: AsyncIterable<Row>) => {
@@ -183,6 +191,7 @@ async function chosen(
     failed: await first(flowhook.jobs.list({ workflowId: 'newsletter', state: ['failed'] })),
     finished: await first(flowhook.jobs.list({ workflowId: 'site-people', state: ['finished'] })),
     webhook: webhooks.healthy,
+    filtered: webhooks.filtered,
     delivery: await mostTried(flowhook, webhooks.failing),
     inspector,
     event: await first(flowhook.events.history({ type: ['workflow_data_change'] })),

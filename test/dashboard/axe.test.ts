@@ -50,10 +50,9 @@ const service = await startService({
 after(() => service.stop());
 /** Pages of failed runs and webhooks, which contain messages of the service. */
 let troubled: string[] = [];
-const paths = pathsOf(
-  await readFile(join(import.meta.dirname, '../../dashboard/src/routes.tsx'), 'utf8'),
-  await realIds(),
-);
+const ids = await realIds();
+const routes = await readFile(join(import.meta.dirname, '../../dashboard/src/routes.tsx'), 'utf8');
+const paths = [...pathsOf(routes, ids), ...(await ruledPaths())];
 
 const pageTest = signedInTests(() => service);
 
@@ -111,7 +110,6 @@ pageTest(
 );
 
 pageTest('no dialog or menu has accessibility violations', async ({ page, open }) => {
-  await open('keys');
   const findings: string[] = [];
   let looks = 0;
   const look = async (name: string) => {
@@ -119,6 +117,21 @@ pageTest('no dialog or menu has accessibility violations', async ({ page, open }
     await page.keyboard.press('Escape');
     await page.getByRole('dialog').waitFor({ state: 'detached' });
   };
+  await open('webhooks');
+  await page.getByRole('button', { name: 'New webhook' }).click();
+  await page.getByRole('combobox', { name: 'Notify me when' }).click();
+  await page.getByRole('option', { name: 'a number falls by' }).click();
+  await page.getByText('Enter the name of a field').waitFor();
+  await page.getByText('Complete or correct the rule').waitFor();
+  findings.push(...(await lookedAt(page, 'an unfinished starting point')));
+  await page.getByRole('textbox', { name: 'Filter' }).fill('chan');
+  await page.getByRole('textbox', { name: 'Filter' }).press('Control+Space');
+  await page.getByRole('option', { name: /^changed/ }).waitFor();
+  await page.locator('mark').waitFor();
+  findings.push(...(await lookedAt(page, 'suggestions of names')));
+  await page.keyboard.press('Escape');
+  await look('the new webhook dialog');
+  await open('keys');
   await page.getByRole('button', { name: 'New key' }).click();
   await page.getByRole('dialog', { name: 'New key' }).waitFor();
   await look('the new key dialog');
@@ -215,6 +228,27 @@ async function realIds(): Promise<Record<string, string>> {
     inspectorId: inspector.id,
     deliveryId: delivery?.id ?? assert.fail('there is no delivery'),
   };
+}
+
+/** The pages of a webhook with a rule, and of an event that it did not send. */
+async function ruledPaths(): Promise<string[]> {
+  const flowhook = new Flowhook({ url: service.url, key: service.key });
+  const { id } = await flowhook.webhooks.create({
+    workflowId: 'people',
+    url: 'http://127.0.0.1:9/ruled',
+    events: ['workflow_data_change'],
+    name: 'Born later',
+    filter: 'risesBy(previous.born, record.born, 1) || record.name < 5',
+    format: 'template',
+    template: { name: `\${record.name}` },
+    cooldown: '6h',
+  });
+  await flowhook.workflows.push('people', [{ id: '2', name: 'Grace Hopper', born: 1906 }]);
+  let eventId = '';
+  while (eventId === '')
+    for (const decision of await flowhook.webhooks.decisions(id, { state: ['filtered'] }).take(1))
+      eventId = decision.eventId;
+  return [`webhooks/${id}?tab=rule`, `webhooks/${id}?tab=decisions`, `events/${eventId}`];
 }
 
 /** Creates a run whose error names a field, a paused webhook, and a webhook that backs off, with a waiting test event. */

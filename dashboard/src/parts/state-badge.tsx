@@ -2,7 +2,7 @@
 import { Group, Text } from '@mantine/core';
 import { Icon, type IconName } from './icon.tsx';
 
-/** States of jobs, deliveries, webhooks, workflows, keys and signatures. */
+/** States of jobs, deliveries, webhooks, workflows, keys, signatures and decisions. */
 export type State =
   | 'queued'
   | 'running'
@@ -20,7 +20,10 @@ export type State =
   | 'revoked'
   | 'valid'
   | 'invalid'
-  | 'absent';
+  | 'absent'
+  | 'pending'
+  | 'sent'
+  | 'filtered';
 
 const LOOKS: Record<State, [icon: IconName, color: string]> = {
   queued: ['clock', 'gray'],
@@ -40,6 +43,9 @@ const LOOKS: Record<State, [icon: IconName, color: string]> = {
   valid: ['check', 'green'],
   invalid: ['cross', 'red'],
   absent: ['help', 'gray'],
+  pending: ['clock', 'gray'],
+  sent: ['check', 'green'],
+  filtered: ['ban', 'gray'],
 };
 
 export interface StateBadgeProps {

@@ -15,6 +15,7 @@ const LEAST_MS = 250;
 /** Kinds that the stream does not name, the kinds that they depend on, and the minimum pause between refetches. */
 const DERIVED: { kind: string; from: readonly string[]; restMs: number }[] = [
   { kind: 'events', from: ['jobs', 'webhooks', 'deliveries'], restMs: 1_000 },
+  { kind: 'decisions', from: ['jobs', 'webhooks', 'deliveries'], restMs: 1_000 },
   { kind: 'usage', from: ['jobs', 'deliveries'], restMs: 10_000 },
   { kind: 'counts', from: ['jobs'], restMs: 1_000 },
 ];

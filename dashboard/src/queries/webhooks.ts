@@ -1,5 +1,5 @@
 /** Queries for webhooks, deliveries and inspectors. */
-import type { DeliveryState } from '../../../client/src/flowhook-client.ts';
+import type { DecisionState, DeliveryState } from '../../../client/src/flowhook-client.ts';
 import { flowhook } from '../client.ts';
 import { ask, type FilterOf, listQuery } from './list.ts';
 
@@ -30,6 +30,31 @@ export const deliveryList = (
 
 export const deliveryQuery = (deliveryId: string) =>
   ask(['deliveries', 'one', deliveryId], (signal) => flowhook.deliveries.get(deliveryId, { signal }));
+
+/** The events that a rule is tried on. */
+const TRIED = 20;
+
+/** What a webhook with this rule would have been sent. */
+export const triedRuleQuery = (input: Parameters<typeof flowhook.webhooks.try>[0] | undefined) =>
+  ask(
+    ['webhooks', 'tried', input],
+    (signal) => flowhook.webhooks.try({ ...input, last: TRIED }, { signal }),
+    { gcTime: 60_000 },
+  );
+
+/** What rules decided about the events of a webhook. */
+export const decisionList = (webhookId: string, filter: { state?: DecisionState[] | undefined } = {}) =>
+  listQuery(
+    ['decisions', 'list', webhookId, filter],
+    (cursor, signal) => flowhook.webhooks.decisions(webhookId, { ...filter, signal }).page(cursor),
+    { newestFirst: ({ eventId }) => eventId },
+  );
+
+/** What rules decided about an event. */
+export const eventDecisionList = (eventId: string) =>
+  listQuery(['decisions', 'list', 'of', eventId], (cursor, signal) =>
+    flowhook.events.decisions(eventId, { signal }).page(cursor),
+  );
 
 /** What a replay would send. Never cached, because the count changes constantly. */
 export const replayPlanQuery = (webhookId: string, selection: { since: string; states: DeliveryState[] }) =>

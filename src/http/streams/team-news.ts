@@ -120,7 +120,9 @@ export class TeamNews {
     const webhooks: Marks = new Map();
     for await (const one of everyRow(store.webhooks.list, { teamId })) {
       const { state, settings, pausedReason, failingSince, breaker, lastSuccessAt } = one;
-      webhooks.set(one.id, mark(state, settings, pausedReason, failingSince, breaker, lastSuccessAt));
+      const { name, ruleRevision, ruleMistake } = one;
+      const rule = [name, ruleRevision, ruleMistake];
+      webhooks.set(one.id, mark(state, settings, pausedReason, failingSince, breaker, lastSuccessAt, rule));
     }
     const inspectors: Marks = new Map();
     for (const one of await store.inspectors.list({ teamId })) {

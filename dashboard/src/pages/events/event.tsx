@@ -1,7 +1,7 @@
-/** The page of one event, with its deliveries. */
+/** The page of one event, with its deliveries, and the webhooks that were not sent it. */
 import { Stack } from '@mantine/core';
 import { useParams } from '@tanstack/react-router';
-import type { FlowhookEvent } from '../../../../client/src/flowhook-client.ts';
+import type { Delivery, FlowhookEvent } from '../../../../client/src/flowhook-client.ts';
 import { JsonView } from '../../parts/code.tsx';
 import { CopyAsCurl } from '../../parts/copy.tsx';
 import { DataTable } from '../../parts/data-table.tsx';
@@ -18,8 +18,9 @@ import {
 } from '../../parts/page.tsx';
 import { Time } from '../../parts/values.tsx';
 import { eventDeliveryList, eventQuery } from '../../queries/events.ts';
-import { useList } from '../../queries/list.ts';
+import { type List, useList } from '../../queries/list.ts';
 import { NeedsScope, useSession } from '../../session.tsx';
+import { UnsentTable, useUnsent } from '../webhooks/decisions.tsx';
 import { deliveryColumns } from '../webhooks/deliveries.tsx';
 
 const COLUMNS = deliveryColumns({ withWebhook: true });
@@ -65,6 +66,17 @@ function Shown({ event }: { event: FlowhookEvent }) {
 
 function Deliveries({ event }: { event: FlowhookEvent }) {
   const list = useList(eventDeliveryList(event.id));
+  const unsent = useUnsent(event.id);
+  const hasUnsent = unsent.rows.length > 0;
+  return (
+    <Stack gap="md">
+      {(!hasUnsent || list.rows.length > 0) && <DeliveryTable event={event} list={list} />}
+      {hasUnsent && <UnsentTable list={unsent} />}
+    </Stack>
+  );
+}
+
+function DeliveryTable({ event, list }: { event: FlowhookEvent; list: List<Delivery> }) {
   return (
     <DataTable
       label="Deliveries of this event"

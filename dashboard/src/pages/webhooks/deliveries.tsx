@@ -170,10 +170,11 @@ function Result({ delivery }: { delivery: Delivery }) {
   );
 }
 
-/** The URL of a webhook; its id while loading, and if the webhook was deleted. */
-function UrlOf({ webhookId }: { webhookId: string }) {
+/** The name or URL of a webhook; its id while loading, and if the webhook was deleted. */
+export function UrlOf({ webhookId }: { webhookId: string }) {
   const { data: webhook } = useQuery({ ...webhookQuery(webhookId), retry: false });
-  return webhook === undefined ? webhookId : <UrlText url={webhook.url} />;
+  if (webhook === undefined) return webhookId;
+  return webhook.name ?? <UrlText url={webhook.url} />;
 }
 
 /** When the next attempt is due, and what delays it. */

@@ -1,4 +1,4 @@
-/** The dialog that subscribes a URL to the events of a workflow. */
+/** The dialog that subscribes a URL to the events of a workflow, with a filter if wanted. */
 import {
   Alert,
   Anchor,
@@ -14,16 +14,20 @@ import {
 import { useDisclosure } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
-import { type ComponentProps, useState } from 'react';
+import { type ComponentProps, type ReactNode, useState } from 'react';
 import type { EventKind } from '../../../../client/src/flowhook-client.ts';
 import { flowhook } from '../../client.ts';
 import { ActionButton, ActionForm, notify, useAction } from '../../parts/action.tsx';
 import { JsonView } from '../../parts/code.tsx';
 import { Icon } from '../../parts/icon.tsx';
-import { ErrorBox } from '../../parts/page.tsx';
+import { ErrorBox, Section } from '../../parts/page.tsx';
 import { Prose } from '../../parts/values.tsx';
 import { eventTypesQuery } from '../../queries/events.ts';
 import { workflowNamesQuery } from '../../queries/workflows.ts';
+import { CHANGE_EVENT, FilterFields, ShapeFields } from './rule/rule-fields.tsx';
+import { hasRule, NO_RULE, type RuleForm, ruleOf, seemsToReadRecords } from './rule/rule-form.ts';
+import { TriedEvents } from './rule/tried-events.tsx';
+import { useTriedRule } from './rule/tried-rule.ts';
 import styles from './subscribe.module.css';
 import { urlRemark } from './typed.ts';
 
@@ -48,7 +52,7 @@ export function SubscribeButton({
       <ActionButton isMain icon="plus" action={open} {...props}>
         {props.children ?? 'New webhook'}
       </ActionButton>
-      <Modal opened={isOpen} onClose={close} title="New webhook" size="lg">
+      <Modal opened={isOpen} onClose={close} title="New webhook" size="xl">
         <SubscribeForm defaults={defaults} onClose={close} />
       </Modal>
     </>
@@ -61,8 +65,19 @@ function SubscribeForm({ defaults, onClose }: { defaults: SubscribeDefaults; onC
   const [workflowId, setWorkflowId] = useState(defaults.workflowId ?? EVERY_WORKFLOW);
   const [url, setUrl] = useState(defaults.url ?? '');
   const [events, setEvents] = useState<string[]>(['workflow_finished', 'workflow_failed']);
+  const [form, setForm] = useState(NO_RULE);
   const [made, setMade] = useState<{ webhookId: string; message: string }>();
   const [refusal, setRefusal] = useState<string | null>(null);
+  const change = (fields: Partial<RuleForm>) => {
+    setForm((now) => ({ ...now, ...fields }));
+    // No other event has records.
+    if (seemsToReadRecords(fields.filter ?? '') && !seemsToReadRecords(form.filter))
+      setEvents([CHANGE_EVENT]);
+  };
+  const isRule = hasRule(form);
+  const of = { workflowId: workflowId === EVERY_WORKFLOW ? null : workflowId, events };
+  const tried = useTriedRule(form, { ...of, isOn: isRule });
+  const rule = { form, onChange: change, tried, ...of };
   const remark = url.includes('/inspect/insp_') ? {} : urlRemark(url.trim());
 
   const show = (webhookId: string) => {
@@ -72,8 +87,15 @@ function SubscribeForm({ defaults, onClose }: { defaults: SubscribeDefaults; onC
   const subscribe = useAction({
     run: async () => {
       const input = { url: url.trim(), events };
-      if (workflowId !== EVERY_WORKFLOW) return flowhook.webhooks.subscribe({ workflowId, ...input });
-      const { id } = await flowhook.webhooks.create(input);
+      const name = form.name.trim() || null;
+      if (of.workflowId !== null && !isRule && name === null)
+        return flowhook.webhooks.subscribe({ workflowId, ...input });
+      const { id } = await flowhook.webhooks.create({
+        ...input,
+        workflowId: of.workflowId,
+        ...(name === null ? {} : { name }),
+        ...(isRule ? ruleOf(form) : {}),
+      });
       return { webhookId: id, message: `Webhook ${id} is subscribed` };
     },
     changes: ['webhooks'],
@@ -115,7 +137,7 @@ function SubscribeForm({ defaults, onClose }: { defaults: SubscribeDefaults; onC
     <ActionForm
       action={subscribe}
       verb="Subscribe"
-      isReady={url.trim() !== '' && remark.mistake === undefined && events.length > 0}
+      isReady={url.trim() !== '' && remark.mistake === undefined && events.length > 0 && !tried.hasMistake}
       onBack={onClose}
     >
       <Select
@@ -151,8 +173,37 @@ function SubscribeForm({ defaults, onClose }: { defaults: SubscribeDefaults; onC
           Use an inspector URL
         </ActionButton>
       </Stack>
+      <FilterFields {...rule} />
       <EventChoice chosen={events} onChange={setEvents} />
+      <More>
+        <ShapeFields {...rule} />
+      </More>
+      {isRule && (
+        <Section title="The last events with this rule">
+          <TriedEvents tried={tried} />
+        </Section>
+      )}
     </ActionForm>
+  );
+}
+
+/** What few webhooks need. */
+function More({ children }: { children: ReactNode }) {
+  const [isShown, shown] = useDisclosure(false);
+  return (
+    <Stack gap="sm">
+      <Anchor
+        component="button"
+        type="button"
+        size="sm"
+        aria-expanded={isShown}
+        onClick={shown.toggle}
+        style={{ alignSelf: 'flex-start' }}
+      >
+        {isShown ? 'Hide' : 'Show'} format, first version, cooldown and name
+      </Anchor>
+      {isShown && children}
+    </Stack>
   );
 }
 

@@ -1,4 +1,4 @@
-/** The page of one webhook: its state, deliveries, health and settings. */
+/** The page of one webhook: its state, deliveries, rule, decisions, health and settings. */
 import { Alert, Modal, SimpleGrid, Stack, Tabs, Text, TextInput } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
@@ -15,12 +15,15 @@ import { useShortcut } from '../../parts/keyboard.ts';
 import { Loaded } from '../../parts/loaded.tsx';
 import { ErrorBox, Facts, PageHeader, PageLink } from '../../parts/page.tsx';
 import { StateBadge } from '../../parts/state-badge.tsx';
-import { Prose, Time } from '../../parts/values.tsx';
+import { Prose, Time, UrlText } from '../../parts/values.tsx';
 import { readAgain } from '../../queries/read-again.ts';
 import { dayUsageQuery } from '../../queries/team.ts';
 import { webhookQuery } from '../../queries/webhooks.ts';
+import { WebhookDecisions } from './decisions.tsx';
 import { NextAttempt, WebhookDeliveries } from './deliveries.tsx';
 import { healthOf, percent, shortEvent, standing } from './health.ts';
+import { formOf, hasRule } from './rule/rule-form.ts';
+import { RuleTab } from './rule/rule-tab.tsx';
 import { WebhookSecret, WebhookSettings } from './settings.tsx';
 
 export function WebhookPage() {
@@ -37,7 +40,7 @@ function Shown({ webhook }: { webhook: WebhookDetail }) {
   return (
     <>
       <PageHeader
-        title={webhook.url}
+        title={webhook.name ?? webhook.url}
         up={<PageLink to="/webhooks">Webhooks</PageLink>}
         id={webhook.id}
         meta={
@@ -50,6 +53,7 @@ function Shown({ webhook }: { webhook: WebhookDetail }) {
       />
       <Stack gap="lg">
         <Trouble webhook={webhook} />
+        <FilterMistake webhook={webhook} />
         <WebhookFacts webhook={webhook} />
         <WebhookTabs webhook={webhook} />
       </Stack>
@@ -79,11 +83,21 @@ function WebhookTabs({ webhook }: { webhook: WebhookDetail }) {
     >
       <Tabs.List mb="md">
         <Tabs.Tab value="deliveries">Deliveries</Tabs.Tab>
+        <Tabs.Tab value="rule">Rule</Tabs.Tab>
+        {(hasRule(formOf(webhook)) || tab === 'decisions') && (
+          <Tabs.Tab value="decisions">Decisions</Tabs.Tab>
+        )}
         <Tabs.Tab value="health">Health</Tabs.Tab>
         <Tabs.Tab value="settings">Settings</Tabs.Tab>
       </Tabs.List>
       <Tabs.Panel value="deliveries">
         <WebhookDeliveries webhook={webhook} />
+      </Tabs.Panel>
+      <Tabs.Panel value="rule">
+        <RuleTab webhook={webhook} key={JSON.stringify(formOf(webhook))} />
+      </Tabs.Panel>
+      <Tabs.Panel value="decisions">
+        <WebhookDecisions webhook={webhook} />
       </Tabs.Panel>
       <Tabs.Panel value="health">
         <WebhookCharts webhookId={webhook.id} />
@@ -156,13 +170,35 @@ function Trouble({ webhook }: { webhook: WebhookDetail }) {
   );
 }
 
+/** The last record on which the filter failed, so that it did not match. */
+function FilterMistake({ webhook: { filterMistake } }: { webhook: WebhookDetail }) {
+  if (filterMistake === null) return null;
+  const { at, eventId, recordId, message } = filterMistake;
+  return (
+    <Alert color="orange" icon={<Icon name="warning" />} title="The filter fails on some records">
+      <Prose text={message} />. This counts as no match. Last seen <Time at={at} />
+      {recordId !== null && (
+        <>
+          , for the record <code>{recordId}</code>
+        </>
+      )}{' '}
+      in{' '}
+      <PageLink to="/events/$eventId" params={{ eventId }} c="inherit" underline="always">
+        this event
+      </PageLink>
+      .
+    </Alert>
+  );
+}
+
 function WebhookFacts({ webhook }: { webhook: WebhookDetail }) {
-  const { workflowId, events, lastSuccessAt, createdAt } = webhook;
+  const { name, url, workflowId, events, lastSuccessAt, createdAt } = webhook;
   const { data: usage } = useQuery(dayUsageQuery({ webhookId: webhook.id }));
   const health = usage === undefined ? undefined : healthOf(usage);
   return (
     <Facts
       facts={[
+        ...(name === null ? [] : [['URL', <UrlText key="url" url={url} />] as const]),
         [
           'Workflow',
           workflowId === null ? (

@@ -108,12 +108,17 @@ function webhookColumns({ withWorkflow }: { withWorkflow: boolean }): (Column<We
   return [
     {
       id: 'url',
-      header: 'URL',
+      header: 'Webhook',
       cell: (webhook) => (
         <Stack gap={0} miw={0}>
           <PageLink to="/webhooks/$webhookId" params={{ webhookId: webhook.id }} c="inherit" fw={500}>
-            <UrlText url={webhook.url} />
+            {webhook.name ?? <UrlText url={webhook.url} />}
           </PageLink>
+          {webhook.name !== null && (
+            <Text span size="xs" c="dimmed" truncate>
+              <UrlText url={webhook.url} />
+            </Text>
+          )}
           <Trouble webhook={webhook} />
         </Stack>
       ),
