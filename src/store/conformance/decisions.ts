@@ -5,8 +5,8 @@ import type { Rule } from '../../model/rule.ts';
 import type { PendingDecision } from '../operations/rules/decisions.ts';
 import type { DecisionStep } from '../operations/rules/steps.ts';
 import type { Store } from '../store.ts';
-import { load } from './sending.ts';
-import { caseWith, makeJob, makeWorkflow, type Open } from './setup.ts';
+import { load, settle } from './sending.ts';
+import { allSteps, caseWith, makeJob, makeWorkflow, type Open, publishRun } from './setup.ts';
 
 export const RULE: Rule = {
   filter: 'record.price < 50',
@@ -16,6 +16,7 @@ export const RULE: Rule = {
   cooldownMs: null,
 };
 const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
 
 export function testDecisions(open: Open): void {
   const it = caseWith(open);
@@ -222,6 +223,219 @@ export function testDecisions(open: Open): void {
     );
     assert.equal(await store.decisions.raise({ teamId }), null);
   });
+
+  it('of two nodes that take the same step, one counts', async ({ store, another }) => {
+    const { at, webhookId, next } = await oneDecision(store);
+    const other = await another();
+    const decision = await next();
+    const both = await Promise.all([
+      stepAs(store, decision, sent('{}')),
+      stepAs(other, decision, sent('{}')),
+      stepAs(store, decision, { progress: {} }),
+    ]);
+    assert.deepEqual(both.flat().filter(Boolean).length, 1);
+    await other.close();
+    const decided = (await read(store, at.teamId)).decisions.length === 0;
+    assert.equal((await load(store, at.teamId, webhookId)).length, decided ? 1 : 0);
+  });
+
+  it('a message is replayed as it was sent, apart from the other message of its event', async ({
+    store,
+    advance,
+  }) => {
+    const { at, webhookId } = await twoMessages(store, advance);
+    const { teamId } = at;
+    const messages = async () =>
+      (await load(store, teamId, webhookId)).map(({ messageId, body }) => [messageId, body]).sort();
+    const original = await load(store, teamId, webhookId);
+    const first = await messages();
+    assert.deepEqual(new Set(first.map(([, body]) => body)), new Set(['{"own":true}', '{"late":true}']));
+    for (const due of original) await settle(store, due, 1, { state: 'delivered' });
+    const ids = original.map(({ id }) => id);
+    advance(1);
+    const made = await store.deliveries.replay({ teamId, ids });
+    assert.deepEqual(
+      made?.map(({ isNew }) => isNew),
+      [true, true],
+    );
+    assert.deepEqual(await messages(), first);
+    assert.deepEqual(
+      (await store.deliveries.replay({ teamId, ids }))?.map(({ id }) => id),
+      made?.map(({ id }) => id),
+      'these are waiting',
+    );
+    for (const due of await load(store, teamId, webhookId)) await settle(store, due, 1, { state: 'dead' });
+    const states = ['dead'] as const;
+    const plan = await store.deliveries.replayable({ teamId, webhookId, states, limit: 9 });
+    assert.deepEqual(plan.found.map(({ messageId }) => messageId).sort(), ['evt_late', null]);
+    const replay = await store.deliveries.startReplay({ teamId, webhookId, states });
+    await allSteps(store.deliveries.stepReplays, { limit: 1, waiting: 9 });
+    assert.deepEqual(await messages(), first);
+    const id = replay?.id ?? '';
+    const [one, ...none] = await store.deliveries.replayed({ teamId, id, after: 0, limit: 1 });
+    const place = { after: one?.sequence ?? 0, afterMessageId: one?.messageId ?? null };
+    const [two] = await store.deliveries.replayed({ teamId, id, ...place, limit: 9 });
+    assert.deepEqual([one?.messageId, two?.messageId, none.length], [null, 'evt_late', 0]);
+    assert.deepEqual(
+      await store.deliveries.replayed({ teamId, id, after: one?.sequence ?? 0, limit: 9 }),
+      [],
+    );
+  });
+
+  it('an unsubscribed webhook has no decisions and no quiet records left, however many it had', async ({
+    store,
+    advance,
+    rows,
+  }) => {
+    const { at, webhookId, next } = await oneDecision(store);
+    const { teamId, workflowId } = at;
+    const decision = await next();
+    const { sequence, revision } = decision;
+    const set = Array.from({ length: 700 }, (_, n) => {
+      return { workflowId, id: `${n}`, until: 1, sent: null, newest: null, sequence, revision };
+    });
+    await stepAs(store, decision, { ...sent(null), quiet: { set } });
+    await nextEvent(store, at);
+    const late = await next();
+    await store.webhooks.unsubscribe({ teamId, ids: [webhookId] });
+    assert.deepEqual(await read(store, teamId), { decisions: [], ended: [] });
+    assert.equal(await store.decisions.raise({ teamId }), null);
+    assert.deepEqual(await stepAs(store, late, sent('{}')), [false]);
+    assert.equal(await store.decisions.ended({ teamId, webhookId, until: 9, limit: 9 }), undefined);
+    await allSteps(store.deliveries.cancelRemoved, { teamId });
+    const left = await rows();
+    assert.deepEqual(
+      [left.quiet_record, left.decision],
+      [0, 1],
+      'decisions are listed as long as their event',
+    );
+    const prune = () => allSteps(store.webhooks.prune, { teamId, olderMs: 0, limit: 9 });
+    advance(1_000);
+    await prune();
+    assert.equal((await rows()).webhook_rule, 1);
+    await nextEvent(store, at);
+    advance(DAY_MS);
+    await allSteps(store.deliveries.prune, { teamId, attemptsMs: 0, eventsMs: 0, limit: 1 });
+    await prune();
+    const { webhook, webhook_rule: rule, decision: decisions } = await rows();
+    assert.deepEqual([webhook, rule, decisions], [0, 0, 0]);
+  });
+
+  it('the events and versions that a pending decision or a cooldown needs are kept', async ({
+    store,
+    advance,
+  }) => {
+    const at = await makeWorkflow(store);
+    const { teamId, workflowId } = at;
+    const webhookId = await subscribe(store, at, { events: ['workflow_data_change'] });
+    for (const name of ['Ada', 'Grace', 'Joan']) {
+      await publishRun(store, at, { a: name });
+      advance(60_000);
+    }
+    const keep = { keepVersions: 1, keepMs: 0, graceMs: 0 };
+    const oldest = async () => (await store.records.version(at))?.oldest;
+    const pruneAll = async () => {
+      advance(DAY_MS);
+      await allSteps(store.records.prune, { ...at, ...keep, limit: 9 });
+      await allSteps(store.deliveries.prune, { teamId, attemptsMs: 0, eventsMs: 0, limit: 9 });
+    };
+    const types = async () =>
+      (await store.events.list({ teamId, afterSequence: 0, limit: 99 })).map(({ type }) => type);
+    assert.deepEqual((await store.records.prunable({ teamId, ...keep, limit: 9 })).found, []);
+    await pruneAll();
+    assert.equal(await oldest(), 0, 'the first event names version 1, which is compared with version 0');
+    const [first] = (await read(store, teamId)).decisions;
+    assert.ok(first);
+    await stepAs(store, first, { ...sent(null), outcome: { state: 'filtered' }, reason: 'x' });
+    await pruneAll();
+    assert.equal(await oldest(), 1);
+    assert.equal((await types()).filter((type) => type === 'workflow_data_change').length, 2);
+    const { at: nextAt } = await store.records.prunable({ teamId, ...keep, limit: 9 });
+    assert.ok(nextAt === null || nextAt > store.now(), 'is not visited again at once');
+    for (const last of [false, true]) {
+      const [next] = (await read(store, teamId)).decisions;
+      assert.ok(next);
+      const { sequence, revision } = next;
+      const until = store.now() + DAY_MS;
+      const row = { workflowId, id: 'a', until, sent: '1', newest: '2', sequence, revision };
+      await stepAs(store, next, { ...sent(null), quiet: { set: last ? [row] : [] } });
+    }
+    for (const due of await load(store, teamId, webhookId))
+      await settle(store, due, 1, { state: 'delivered' });
+    await pruneAll();
+    assert.equal(await oldest(), 3);
+    const ended = await store.decisions.ended({ teamId, webhookId, until: store.now(), limit: 9 });
+    assert.equal(ended?.event?.type, 'workflow_data_change');
+    await store.decisions.step({
+      teamId,
+      steps: [
+        {
+          webhookId,
+          workflowId,
+          sequence: ended?.event?.sequence ?? 0,
+          turn: ended?.turn ?? 0,
+          rewrites: ended?.rewrites ?? 0,
+          quiet: { remove: ended?.rows ?? [] },
+          sent: null,
+        },
+      ],
+    });
+    await pruneAll();
+    assert.equal((await types()).length, 1, 'the newest event stays');
+    assert.deepEqual((await store.decisions.list({ teamId, webhookId, limit: 9 })).length, 0);
+  });
+
+  it('a changed rule applies to later events only', async ({ store }) => {
+    const { at, webhookId, next } = await oneDecision(store);
+    const { teamId } = at;
+    const change = (rule: Rule | null, expected?: { rule: Rule | null }) =>
+      store.webhooks.change({ teamId, id: webhookId, rule, ...(expected && { expected }) });
+    const other = { ...RULE, filter: 'true' };
+    assert.equal((await change({ ...RULE }))?.ruleRevision, 1, 'the same rule is no new one');
+    assert.equal(await change(other, { rule: null }), undefined);
+    assert.equal((await change(other, { rule: RULE }))?.ruleRevision, 2);
+    await nextEvent(store, at);
+    const first = await next();
+    assert.deepEqual([first.revision, first.rule], [1, RULE]);
+    const mistake = { at: 1, eventId: 'evt_1', recordId: 'a', message: 'Not a number' };
+    await stepAs(store, first, { ...sent(null), mistake });
+    assert.deepEqual((await store.webhooks.get({ teamId, id: webhookId }))?.ruleMistake, mistake);
+    const second = await next();
+    assert.deepEqual([second.revision, second.rule], [2, other]);
+    const plain = await change(null);
+    assert.deepEqual([plain?.rule, plain?.ruleRevision, plain?.ruleMistake], [null, null, null]);
+    await nextEvent(store, at);
+    assert.equal((await load(store, teamId, webhookId)).length, 2, 'no decision is needed any more');
+    assert.equal((await change(RULE))?.ruleRevision, 3);
+  });
+
+  it('a webhook is the same only with the same filter', async ({ store }) => {
+    const at = await makeWorkflow(store);
+    const { teamId } = at;
+    const plain = await subscribe(store, at, { rule: null });
+    const filtered = await subscribe(store, at);
+    const shaped = await subscribe(store, at, { rule: { ...RULE, filter: null, format: 'cloudevents' } });
+    assert.equal(new Set([plain, filtered, shaped]).size, 3);
+    assert.equal(await subscribe(store, at, { rule: { ...RULE, cooldownMs: 1_000 } }), filtered);
+    assert.equal(
+      await subscribe(store, at, { rule: { ...RULE, filter: null } }),
+      plain,
+      'this rule does nothing',
+    );
+    const collides = store.webhooks.change({ teamId, id: filtered, rule: null });
+    await assert.rejects(collides, { code: 'webhook_exists', message: new RegExp(plain) });
+    const renamed = await store.webhooks.change({
+      teamId,
+      id: filtered,
+      name: 'Cheap',
+      expected: { name: null },
+    });
+    assert.deepEqual([renamed?.name, renamed?.rule], ['Cheap', RULE]);
+    assert.equal(
+      await store.webhooks.change({ teamId, id: filtered, name: 'x', expected: { name: null } }),
+      undefined,
+    );
+  });
 }
 
 interface At {
@@ -229,7 +443,11 @@ interface At {
   workflowId: string;
 }
 
-async function subscribe(store: Store, at: At, changes: { rule?: Rule | null; url?: string } = {}) {
+async function subscribe(
+  store: Store,
+  at: At,
+  changes: { rule?: Rule | null; url?: string; events?: string[] } = {},
+) {
   const made = await store.webhooks.subscribe({
     ...at,
     url: 'https://a.example/hook',
@@ -266,6 +484,22 @@ async function oneDecision(store: Store) {
     return found;
   };
   return { at, webhookId, next };
+}
+
+/** A webhook with two messages about one event: the usual one, and one about an ended cooldown. */
+async function twoMessages(store: Store, advance: (ms: number) => void) {
+  const { at, webhookId, next } = await oneDecision(store);
+  const { teamId, workflowId } = at;
+  const first = await next();
+  const { sequence, revision } = first;
+  const row = { workflowId, id: 'a', until: store.now() + 1, sent: '1', newest: '2', sequence, revision };
+  await stepAs(store, first, { ...sent('{"own":true}'), quiet: { set: [row] } });
+  advance(1);
+  const message = { body: '{"late":true}', messageId: 'evt_late' };
+  const late = { ...first, turn: first.turn + 1 };
+  assert.deepEqual(await stepAs(store, late, { sent: message, quiet: { remove: [row] } }), [true]);
+  assert.equal((await store.decisions.list({ teamId, webhookId, limit: 9 })).length, 1);
+  return { at, webhookId };
 }
 
 const sent = (body: string | null) => ({

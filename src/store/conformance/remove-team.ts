@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict';
 import { FencedError } from '../../model/error.ts';
 import type { InspectedRequest } from '../../model/inspector.ts';
+import type { Rule } from '../../model/rule.ts';
+import type { PendingDecision } from '../operations/rules/decisions.ts';
 import type { Store } from '../store.ts';
 import { load, OK, settle, subscribe } from './sending.ts';
 import {
@@ -77,7 +79,9 @@ export function testRemovingTeams(open: Open): void {
     const other = await fill(store, 'other');
     const before = await rows();
     const { teamId } = await fill(store, 'acme');
-    assert.notDeepEqual(await rows(), before);
+    const filled = await rows();
+    for (const table of ['webhook_rule', 'decision', 'quiet_record']) assert.ok(filled[table], table);
+    assert.notDeepEqual(filled, before);
     await assert.rejects(store.teams.delete({ teamId, limit: 5 }), /must be retired/);
     await store.teams.retire({ teamId, force: false });
     let last = total(await rows());
@@ -118,7 +122,23 @@ async function fill(store: Store, team: string): Promise<{ teamId: string; workf
   const seqs = await stageRecords(store, held, 'replace', people({ a: 'Ada', b: 'Grace' }));
   assert.equal(seqs.length, 2);
   await publish(store, held, { state: { page: 1 } });
+  const rule: Rule = {
+    filter: 'true',
+    format: 'standard',
+    template: null,
+    firstVersion: null,
+    cooldownMs: null,
+  };
+  const ruled = await store.webhooks.subscribe({
+    ...at,
+    url: 'https://a.test/rule',
+    events: ['workflow_data_change'],
+    secret: '',
+    limit: 9,
+    rule,
+  });
   await publishRun(store, at, { b: 'Grace', c: 'Joan' });
+  await beQuiet(store, teamId, ruled);
   const [due] = await load(store, teamId, webhookId);
   await settle(store, due, 1, { state: 'delivered' }, OK);
   await store.deliveries.startReplay({ teamId, webhookId, states: ['dead'], since: 0, until: store.now() });
@@ -129,6 +149,30 @@ async function fill(store: Store, team: string): Promise<{ teamId: string; workf
   await store.audit.add({ change: { teamId, action: 'records.erase', target: null, summary: '' } });
   await countUsage(store, { graceMs: 0, limit: 100 });
   return at;
+}
+
+/** Takes a step of the pending decision, which leaves a quiet record. */
+async function beQuiet(
+  store: Store,
+  teamId: string,
+  ruled: Awaited<ReturnType<Store['webhooks']['subscribe']>>,
+): Promise<void> {
+  assert.ok('webhook' in ruled);
+  const { decisions } = await store.decisions.pending({ teamId, limit: 1, now: store.now() });
+  const [decision] = decisions;
+  assert.equal(decision?.webhookId, ruled.webhook.id);
+  const { webhookId, workflowId, sequence, turn, rewrites, revision } = decision as PendingDecision;
+  const row = {
+    workflowId: workflowId ?? '',
+    id: 'a',
+    until: 1,
+    sent: null,
+    newest: '{}',
+    sequence,
+    revision,
+  };
+  const step = { webhookId, workflowId, sequence, turn, rewrites, quiet: { set: [row] }, progress: {} };
+  assert.deepEqual(await store.decisions.step({ teamId, steps: [step] }), [true]);
 }
 
 const REQUEST: InspectedRequest = {
