@@ -123,6 +123,11 @@ export interface DueDelivery {
   trace: string | null;
 }
 
+/** The media type of a body. Only the structured mode of CloudEvents begins like this (`shapedBody` in `shape.ts`). */
+export function mediaTypeOf(body: string): string {
+  return body.startsWith('{"specversion":') ? 'application/cloudevents+json' : 'application/json';
+}
+
 /**
  * Removes the response from the log of an attempt. Used if an erasure rewrote the event during the attempt, because the
  * receiver may have echoed the erased data.

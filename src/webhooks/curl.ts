@@ -1,4 +1,5 @@
 /** Formats a delivery as a `curl` command with a new signature. */
+import { mediaTypeOf } from '../model/delivery.ts';
 import { Problem } from '../model/error.ts';
 import { toIso } from '../std/clock.ts';
 import { HIDDEN } from './destination.ts';
@@ -55,7 +56,7 @@ export async function deliveryCommand(
   const timestamp = Math.floor(now / 1_000);
   const signingKey = (await store.teams.signingKeys({ teamId })).at(-1)?.privateKey;
   const signature = await signatureHeaders(
-    { id: delivery.eventId, timestamp, body },
+    { id: delivery.messageId ?? delivery.eventId, timestamp, body },
     {
       secrets: [openSecretKey(sealer, { teamId, sealed })],
       privateKey: signingKey === undefined ? null : openSigningKey(sealer, { teamId, sealed: signingKey }),
@@ -63,7 +64,7 @@ export async function deliveryCommand(
   );
   const headers = {
     ...Object.fromEntries(hidden.map((name) => [name, HIDDEN])),
-    'content-type': 'application/json',
+    'content-type': mediaTypeOf(body),
     ...signature,
     'webhook-event': delivery.eventType,
     'webhook-attempt': String(Math.max(1, delivery.attempt)),

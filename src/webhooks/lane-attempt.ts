@@ -60,7 +60,7 @@ export function createAttemptDelivery(input: {
           ...open(lane),
           timeoutMs: lane.due.settings.timeoutMs,
           queuedMs: Math.max(0, store.now() - delivery.dueAt),
-          eventId: delivery.eventId,
+          messageId: delivery.messageId,
           eventType: delivery.eventType,
           attempt: delivery.attempt + 1,
           hops: hopsOf(delivery.trace),

@@ -37,8 +37,9 @@ function sendWith(given: {
   headers?: Record<string, string>;
   secrets?: Uint8Array[];
   timeoutMs?: number;
+  body?: string;
 }): Promise<Sent> {
-  const { url, headers = {}, secrets = [secret], timeoutMs = 5_000 } = given;
+  const { url, headers = {}, secrets = [secret], timeoutMs = 5_000, body = BODY } = given;
   return sendAttempt(
     { dispatcher, now: () => NOW },
     {
@@ -46,10 +47,10 @@ function sendWith(given: {
       keys: { secrets, privateKey },
       timeoutMs,
       queuedMs: 7,
-      eventId: 'evt_1',
+      messageId: 'evt_1',
       eventType: 'workflow_finished',
       attempt: 3,
-      body: BODY,
+      body,
     },
   );
 }
@@ -90,6 +91,17 @@ test('user and password of the URL become a Basic header and are not in the requ
   assert.equal(request.headers.host, host);
   const [, encoded = ''] = request.headers.authorization?.split(' ') ?? [];
   assert.equal(Buffer.from(encoded, 'base64').toString(), 'ann@x:p%3Ass%');
+});
+
+test('a body in the structured mode of CloudEvents has its content type, also in the log', async () => {
+  const types = Promise.withResolvers<string | undefined>();
+  const host = await receiver((request, response) => {
+    types.resolve(request.headers['content-type']);
+    response.end();
+  });
+  const { attempt } = await sendWith({ url: `http://${host}/`, body: '{"specversion":"1.0","id":"evt_1"}' });
+  assert.equal(await types.promise, 'application/cloudevents+json');
+  assert.equal(attempt.details?.requestHeaders['content-type'], 'application/cloudevents+json');
 });
 
 test('custom headers are sent, instead of the Basic header of the URL, but never instead of content-type', async () => {

@@ -1,7 +1,7 @@
 /** Sends one signed request to a webhook, and returns the result for the log, even if the request fails. */
 import { performance } from 'node:perf_hooks';
 import type { Dispatcher } from 'undici';
-import type { Attempt, AttemptDetails } from '../model/delivery.ts';
+import { type Attempt, type AttemptDetails, mediaTypeOf } from '../model/delivery.ts';
 import { connectionOf } from '../net/dispatcher.ts';
 import { retryAfterMs } from '../net/response-headers.ts';
 import { HOPS_HEADER } from '../observe/trace-context.ts';
@@ -25,7 +25,8 @@ interface Outgoing {
   timeoutMs: number;
   /** How long the delivery had been due when the attempt started, for the log. */
   queuedMs: number;
-  eventId: string;
+  /** Sent as `webhook-id`: the id of the event, or that of a message of its own. */
+  messageId: string;
   eventType: string;
   /** 1 for the first attempt. */
   attempt: number;
@@ -58,7 +59,7 @@ const MAX_LOCATION = 200;
  * @throws only errors of signing
  */
 export async function sendAttempt(sender: Sender, outgoing: Outgoing): Promise<Sent> {
-  const { to, eventId: id, body: text, timeoutMs, signal } = outgoing;
+  const { to, messageId: id, body: text, timeoutMs, signal } = outgoing;
   const startedAt = sender.now();
   const startMs = performance.now();
   const timestamp = Math.floor(startedAt / 1000);
@@ -72,7 +73,10 @@ export async function sendAttempt(sender: Sender, outgoing: Outgoing): Promise<S
   // A custom header named `traceparent` takes precedence.
   if (traceparent !== undefined && !to.headers.includes('traceparent')) made.traceparent = traceparent;
   const body = Buffer.from(text, 'utf8');
-  const headers = [...to.headers];
+  const type = { 'content-type': mediaTypeOf(text) };
+  const headers = to.headers.map((value, place) =>
+    place % 2 === 1 && to.headers[place - 1] === 'content-type' ? type['content-type'] : value,
+  );
   for (const [name, value] of Object.entries(made)) headers.push(name, value);
   const exchange = new Exchange(sender.dispatcher, { origin: to.origin, path: to.path, headers, body });
   const timer = setTimeout(
@@ -105,7 +109,7 @@ export async function sendAttempt(sender: Sender, outgoing: Outgoing): Promise<S
       response: came.response === null ? null : to.hide(came.response),
       details: {
         url: to.url,
-        requestHeaders: { ...to.loggedHeaders, 'content-length': String(body.length), ...made },
+        requestHeaders: { ...to.loggedHeaders, ...type, 'content-length': String(body.length), ...made },
         responseHeaders: loggedResponse(exchange.headers, to.hide),
         ...whereAndWhen(exchange, { startMs, queuedMs: outgoing.queuedMs, failed }),
       },

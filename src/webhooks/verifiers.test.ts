@@ -47,7 +47,7 @@ before(async () => {
         keys: { secrets: [newer, older], privateKey },
         timeoutMs: 5_000,
         queuedMs: 0,
-        eventId: `evt_${index}`,
+        messageId: `evt_${index}`,
         eventType: 'workflow_finished',
         attempt: 1,
         body,

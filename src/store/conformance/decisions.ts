@@ -351,7 +351,7 @@ export function testDecisions(open: Open): void {
     assert.equal(await oldest(), 1);
     assert.equal((await types()).filter((type) => type === 'workflow_data_change').length, 2);
     const { at: nextAt } = await store.records.prunable({ teamId, ...keep, limit: 9 });
-    assert.ok(nextAt === null || nextAt > store.now(), 'is not visited again at once');
+    assert.ok(nextAt === null || nextAt > store.now(), 'is not visited again immediately');
     for (const last of [false, true]) {
       const [next] = (await read(store, teamId)).decisions;
       assert.ok(next);

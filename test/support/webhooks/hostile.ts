@@ -63,7 +63,7 @@ export function send(url: string, timeoutMs = 300, signal?: AbortSignal): Promis
       keys: { secrets: [secret], privateKey },
       timeoutMs,
       queuedMs: 0,
-      eventId: 'evt_1',
+      messageId: 'evt_1',
       eventType: 'workflow_finished',
       attempt: 1,
       body: '{"type":"workflow_finished"}',
