@@ -188,7 +188,12 @@ export interface DeliveryDetail {
   nextAttemptAt: string | null;
   /** Most recent attempt. `null` if there is none, or it is no longer stored. */
   lastAttempt: DeliveryLastAttempt | null;
+  /** Value of the header `webhook-id`: ID of the event, or of a message about ended cooldowns. */
+  messageId: string;
+  /** Event that the delivery is about. */
   event: FlowhookEvent;
+  /** Body that is sent, to the byte. A rule of the webhook may select and shape it. */
+  body: string;
   /** Stored attempts, oldest first. Attempts are deleted after 14 days (`FLOWHOOK_KEEP_ATTEMPTS_DAYS`). */
   attempts: DeliveryDetailAttempt[];
 }

@@ -232,12 +232,32 @@ test('creates, updates, tests and pauses webhooks, and replays deliveries', asyn
   const replay = await webhooks.replaySince(made.id, { since: new Date(0), states: ['dead'] });
   assert.equal((await webhooks.readReplay(made.id, replay.id)).webhookId, made.id);
   assert.equal((await webhooks.get(made.id)).state, 'active');
+  const filtered = await webhooks.create({
+    url: receiver.url,
+    events: ['workflow_failed'],
+    workflowId: 'people',
+    name: 'Late failures',
+    filter: 'event.sequence > 1000000',
+  });
+  assert.deepEqual([filtered.workflowId, filtered.name], ['people', 'Late failures']);
+  assert.equal((await webhooks.update(filtered.id, { filter: null, name: null })).filter, null);
+  assert.deepEqual(await webhooks.decisions(made.id, { state: ['sent'] }).take(1), []);
+  assert.deepEqual(await events.decisions(eventId).take(1), []);
+  const { tried, mistake } = await webhooks.try({ filter: 'event.type == "webhook_test"', last: 50 });
+  assert.equal(mistake, null);
+  assert.ok(tried.some((one) => one.eventId === eventId && one.sent));
+  assert.deepEqual((await webhooks.try({ filter: 'evnt' })).tried, []);
+  const { events: tests } = await events.page({ filter: `event.id == "${eventId}"` });
+  assert.deepEqual(
+    tests.map(({ id }) => id),
+    [eventId],
+  );
   assert.equal((await webhooks.listDetails().take(1))[0]?.state, 'active');
   assert.equal((await webhooks.listDetails({ state: ['active'] }).take(1)).length, 1);
   await webhooks.listDetails({ workflowId: 'people' }).page();
   assert.deepEqual(await webhooks.listDetails({ state: ['failing', 'paused'] }).take(1), []);
   await assert.rejects(webhooks.listDetails({ workflowId: 'nobody' }).page(), NotFound);
-  assert.match((await webhooks.unsubscribeUrl({ url: receiver.url })).message, /^1 webhook /);
+  assert.match((await webhooks.unsubscribeUrl({ url: receiver.url })).message, /^2 webhooks /);
   const teamId = (await events.page({ limit: 1 })).events[0]?.teamId;
   assert.equal((await flowhook.signingKeys(teamId)).length, 1);
 });

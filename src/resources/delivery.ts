@@ -4,6 +4,7 @@ import { ATTEMPT_OUTCOMES, type Attempt, DELIVERY_ORIGINS, DELIVERY_STATES } fro
 import { EVENT_TYPES } from '../model/event.ts';
 import { parseExactly } from '../model/record.ts';
 import {
+  as,
   boolean,
   choice,
   integer,
@@ -67,7 +68,11 @@ export const deliveryDetailResource = named(
   'DeliveryDetail',
   object({
     ...summary.fields,
-    event: eventResource,
+    messageId: text(
+      'Value of the header `webhook-id`: ID of the event, or of a message about ended cooldowns',
+    ),
+    event: as('Event that the delivery is about', eventResource),
+    body: text('Body that is sent, to the byte. A rule of the webhook may select and shape it'),
     attempts: list(
       object({
         number: integer('Attempt number, counting from 1'),
@@ -106,7 +111,9 @@ export const deliveryDetailResource = named(
   }),
   {
     ...delivered,
+    messageId: IDS.event,
     event: eventResource.example,
+    body: JSON.stringify(eventResource.example),
     attempts: [
       {
         number: 1,
@@ -231,12 +238,16 @@ export function shownDelivery(of: DeliverySummary) {
   return deliveryResource.of(deliveryFields(of));
 }
 
-export function shownDeliveryDetail(of: DeliverySummary & { body: string; attempts: Attempt[] }) {
+export function shownDeliveryDetail(
+  of: DeliverySummary & { body: string; eventBody: string; attempts: Attempt[] },
+) {
   // Older attempts may have been deleted, so attempt numbers are counted back from the last attempt.
   const before = Math.max(0, of.attempt - of.attempts.length);
   return deliveryDetailResource.of({
     ...deliveryFields(of),
-    event: parseExactly(of.body),
+    messageId: of.messageId ?? of.eventId,
+    event: parseExactly(of.eventBody),
+    body: of.body,
     attempts: of.attempts.map(({ details, ...attempt }, at) => ({
       ...attempt,
       number: before + at + 1,

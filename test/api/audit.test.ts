@@ -245,6 +245,7 @@ const CASES: Record<string, [action: string, prepare: () => Promise<() => Promis
 /** Operations that leave no line, with the reason. */
 const NOT_OURS: Readonly<Record<string, string>> = {
   ...UNAUDITED,
+  tryWebhook: 'only reads',
   endSession: 'ends only the session of the caller',
 };
 

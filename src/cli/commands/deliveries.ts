@@ -10,6 +10,7 @@ import {
   type WebhookDetail,
 } from '../../../client/src/flowhook-client.ts';
 import { DELIVERY_STATES, type DeliveryState, NOT_ARRIVED } from '../../model/delivery.ts';
+import { parseExactly } from '../../model/record.ts';
 import { countWords, durationWords, grouped } from '../../std/amounts.ts';
 import { createLiveLine } from '../../std/progress-bar.ts';
 import { planWords, statesWords } from '../../webhooks/replay.ts';
@@ -178,9 +179,18 @@ async function showDelivery(target: Target, id: string, options: Options): Promi
       );
       if (options.body === true && attempt.response?.body) rows.push(['response', attempt.response.body]);
     }
-    const body = options.body === true ? ['', JSON.stringify(shown.event, null, 2)] : [];
+    const body = options.body === true ? ['', indented(shown.body)] : [];
     print(options, shown, [...columns(rows), ...body]);
   });
+}
+
+/** JSON on several lines, with its exact numbers. Another text stays unchanged. */
+function indented(body: string): string {
+  try {
+    return JSON.stringify(parseExactly(body), null, 2);
+  } catch {
+    return body;
+  }
 }
 
 async function replayOne(target: Target, id: string, options: Options): Promise<void> {

@@ -60,13 +60,13 @@ const JOINS = `
   join event on event.team_id = delivery.team_id and event.sequence = delivery.event_sequence
   left join attempt on attempt.team_id = delivery.team_id and attempt.delivery_id = delivery.id
                    and attempt.number = delivery.attempt`;
-/** Returns a delivery with the body that it sends, and its attempts, oldest first. */
+/** Returns a delivery with the body that it sends, the body of its event, and its attempts, oldest first. */
 export async function get(
   view: View,
   { teamId, id }: InTeam,
-): Promise<(DeliverySummary & { body: string; attempts: Attempt[] }) | undefined> {
-  const found = await view.db.get<SummaryRow & { body: string }>(
-    `select ${COLUMNS}, coalesce(delivery.body, event.body) as body from delivery ${JOINS}
+): Promise<(DeliverySummary & { body: string; eventBody: string; attempts: Attempt[] }) | undefined> {
+  const found = await view.db.get<SummaryRow & { ownBody: string | null; eventBody: string }>(
+    `select ${COLUMNS}, delivery.body as "ownBody", event.body as "eventBody" from delivery ${JOINS}
      where delivery.team_id = $1 and delivery.id = $2`,
     teamId,
     id,
@@ -77,10 +77,10 @@ export async function get(
     select started_at as "startedAt", duration_ms as "durationMs", outcome, status, error, response, details
     from attempt where team_id = ${teamId} and delivery_id = ${id} and number <= ${found.attempt}
     order by number`;
-  const { body, ...row } = found;
+  const { ownBody, ...row } = found;
   return {
     ...toSummary(row),
-    body,
+    body: ownBody ?? row.eventBody,
     attempts: attempts.map((attempt) => ({
       ...attempt,
       details: attempt.details === null ? null : JSON.parse(attempt.details),
