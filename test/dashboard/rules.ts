@@ -1,7 +1,7 @@
 /** Rules of webhooks in the dashboard: made by clicks, tried while they are edited, and explained afterwards. */
 import assert from 'node:assert/strict';
 import { after, before, describe } from 'node:test';
-import type { Page } from 'playwright-core';
+import type { Locator } from 'playwright-core';
 import { signedInTests } from '../support/browser/browser.ts';
 import { startService, type TestService } from '../support/service.ts';
 
@@ -36,9 +36,9 @@ describe('rules of webhooks', () => {
   }
 
   /** Chooses an option of a select. */
-  async function choose(page: Page, label: string, option: string): Promise<void> {
-    await page.getByRole('combobox', { name: label }).last().click();
-    await page.getByRole('option', { name: option }).click();
+  async function choose(within: Locator, label: string, option: string): Promise<void> {
+    await within.getByRole('combobox', { name: label }).click();
+    await within.page().getByRole('option', { name: option }).click();
   }
 
   pageTest(
@@ -47,9 +47,9 @@ describe('rules of webhooks', () => {
       await open('webhooks');
       await page.getByRole('button', { name: 'New webhook' }).first().click();
       const dialog = page.getByRole('dialog', { name: 'New webhook' });
-      await choose(page, 'Workflow', 'Shop');
+      await choose(dialog, 'Workflow', 'Shop');
       await dialog.getByRole('button', { name: 'Use an inspector URL' }).click();
-      await choose(page, 'Notify me when', 'a number falls by');
+      await choose(dialog, 'Notify me when', 'a number falls by');
       const filter = dialog.getByRole('textbox', { name: 'Filter' });
       assert.equal(await filter.inputValue(), 'fallsBy(previous.price, record.price, "5%")');
       assert.ok(await dialog.getByRole('checkbox', { name: 'workflow_data_change' }).isChecked());
@@ -80,7 +80,7 @@ describe('rules of webhooks', () => {
       await open(`webhooks/${id}?tab=rule`);
       const tried = page.getByRole('region', { name: 'The last events with this rule' });
       await tried.getByText(/^\d of the last \d events would be sent/).waitFor();
-      await choose(page, 'Notify me when', 'a number falls below');
+      await choose(page.locator('#page'), 'Notify me when', 'a number falls below');
       await page.getByText('Enter a number, such as 50').waitFor();
       await page.getByRole('textbox', { name: 'Value' }).fill('50');
       await tried.getByText('1 of 1 difference match').waitFor();
@@ -96,7 +96,7 @@ describe('rules of webhooks', () => {
       assert.ok(await page.getByRole('button', { name: 'Save' }).isDisabled());
 
       await filter.fill('record.price < 50');
-      await choose(page, 'Format', 'Template');
+      await choose(page.locator('#page'), 'Format', 'Template');
       const template = page.getByRole('textbox', { name: 'Template' });
       await template.fill('{"cheap": ');
       await page.getByText(/^The template is not valid JSON/).waitFor();

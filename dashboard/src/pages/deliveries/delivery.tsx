@@ -33,7 +33,7 @@ export function DeliveryPage() {
 }
 
 function Shown({ delivery }: { delivery: DeliveryDetail }) {
-  const { id, webhookId, eventId, eventType, state, origin, event } = delivery;
+  const { id, webhookId, eventId, eventType, state, origin, event, body } = delivery;
   useAnnouncedChange(
     delivery,
     (now, before) =>
@@ -91,7 +91,7 @@ function Shown({ delivery }: { delivery: DeliveryDetail }) {
           <Attempts delivery={delivery} webhook={webhook} />
         </Section>
         <Section title="Request body" isBare>
-          <JsonView value={event} label="Request body" />
+          <JsonView value={body} label="Request body" />
         </Section>
       </Stack>
     </>
