@@ -120,7 +120,7 @@ export class RuleEngine {
       slow,
     };
     try {
-      const { decided, end } = await this.#thread.call('turn', turn);
+      const { decided, end, hasMore } = await this.#thread.call('turn', turn);
       if (decided.length === 0) {
         this.#ends.delete(teamId);
         this.#unwritten.delete(teamId);
@@ -132,7 +132,8 @@ export class RuleEngine {
       const counts = await store.decisions.step({ teamId, steps: decided.map(({ step }) => step) });
       const written = decided.filter((_, place) => counts[place]);
       for (const one of written) this.#report(teamId, one);
-      return this.#mayGoOn(teamId, written.length > 0);
+      // Events that come meanwhile nudge the chore, and its next search finds if nothing is left.
+      return this.#mayGoOn(teamId, written.length > 0) && (hasMore || written.length < decided.length);
     } catch (error) {
       if (error instanceof TooSlowError && error.place !== undefined) {
         this.#rests.rest(teamId, { ...error.place, examined: error.examined }, store.now());

@@ -52,8 +52,11 @@ export type FromRules = { call: number } & (
   | { failed: { sentence: string; isAway: boolean } }
 );
 
-/** Like the body thread: requests and writes take precedence. Only set on Linux, where it is for the thread alone. */
-const NICENESS = 19;
+/**
+ * Requests and writes take precedence. With the lowest priority (19), messages came late on a busy machine. Only set on
+ * Linux, where niceness applies only to the calling thread.
+ */
+const NICENESS = 10;
 
 if (parentPort !== null) {
   if (process.platform === 'linux') setPriority(0, NICENESS);

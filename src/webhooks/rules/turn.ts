@@ -40,6 +40,8 @@ export interface TurnEnd {
 export interface Turned {
   decided: Decided[];
   end: TurnEnd;
+  /** Whether something was left that was due when the turn began. */
+  hasMore: boolean;
 }
 
 /** Watches over the evaluations, from another thread. */
@@ -70,13 +72,16 @@ export async function takeTurn(
   const endsAt = performance.now() + TURN_MS;
   let webhookId = last?.webhookId ?? null;
   let taken = 0;
+  let hasMore = false;
   for (const [id, decisions] of inTurn([...byWebhook], webhookId)) {
     if (performance.now() >= endsAt) break;
     if (decisions.length === 0) {
       const ended = await endOf({ webhookId: id, until: now }, deciding);
       if (ended !== undefined) decided.push(ended);
+      hasMore ||= ended !== undefined;
     } else {
-      await decideInOrder(decisions, { deciding, decided, endsAt });
+      const isDone = await decideInOrder(decisions, { deciding, decided, endsAt });
+      hasMore ||= !isDone || decisions.length >= each;
     }
     watched.pause();
     webhookId = id;
@@ -84,24 +89,27 @@ export async function takeTurn(
   }
   const hasTime = taken === byWebhook.size && performance.now() < endsAt;
   const room = Math.floor(MAX_DECISIONS / Math.max(1, byWebhook.size));
-  return { decided, end: { webhookId, each: hasTime ? Math.max(1, Math.min(MAX_OF_WEBHOOK, room)) : 1 } };
+  const end = { webhookId, each: hasTime ? Math.max(1, Math.min(MAX_OF_WEBHOOK, room)) : 1 };
+  return { decided, end, hasMore: hasMore || !hasTime || byWebhook.size >= MAX_WEBHOOKS };
 }
 
 /**
  * Decides about the events of one webhook, until one of them needs another step. Quiet records that a step has changed
- * are read again only after it was written.
+ * are read again only after it was written. Returns whether all decisions were made.
  */
 async function decideInOrder(
   decisions: readonly PendingDecision[],
   { deciding, decided, endsAt }: { deciding: Deciding; decided: Decided[]; endsAt: number },
-): Promise<void> {
+): Promise<boolean> {
   for (const [place, decision] of decisions.entries()) {
     const one = await decide({ ...decision, turn: decision.turn + place }, deciding);
     decided.push(one);
     const { step } = one;
     const hasChangedQuiet = (step.quiet?.set ?? []).length > 0;
-    if (!('outcome' in step) || hasChangedQuiet || performance.now() >= endsAt) return;
+    if (!('outcome' in step)) return false;
+    if (hasChangedQuiet || performance.now() >= endsAt) return place === decisions.length - 1;
   }
+  return true;
 }
 
 export function isSame(one: Place, other: Place): boolean {
