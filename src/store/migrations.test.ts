@@ -108,3 +108,47 @@ test('the migration to agendas names every team with rows that become old', () =
   );
   db.close();
 });
+
+test('the migration to rules keeps webhooks, deliveries and replays, which have no rules', () => {
+  const db = new DatabaseSync(':memory:');
+  const [older, rules] = [listMigrations('sqlite').slice(0, 26), listMigrations('sqlite')[26]];
+  for (const { sql } of older) db.exec(sql);
+  db.exec(`
+    insert into team (id, slug, created_at) values ('t', 't', 0);
+    insert into webhook (team_id, id, url, events, event_set, fires_for, state, secret, created_at)
+      values ('t', 'wh_1', 'https://a.example', '["*"]', '["*"]', '|*|', 'active', 'sealed', 0);
+    insert into event (team_id, sequence, id, type, body, created_at)
+      values ('t', 1, 'evt_1', 'webhook_test', '{}', 0);
+    insert into delivery (team_id, id, webhook_id, event_sequence, state, created_at, origin, class, replay_id)
+      values ('t', 'dlv_1', 'wh_1', 1, 'dead', 0, 'event', 0, null), ('t', 'dlv_2', 'wh_1', 1, 'dead', 0, 'replay', 2, 'rpl_1')`);
+  db.exec(rules?.sql ?? '');
+  const row = (sql: string) => ({ ...db.prepare(sql).get() });
+  assert.deepEqual(row('select name, rule, rule_revision, rule_mistake, rule_turn from webhook'), {
+    name: null,
+    rule: null,
+    rule_revision: null,
+    rule_mistake: null,
+    rule_turn: 0,
+  });
+  assert.deepEqual(
+    row('select count(*) as deliveries, count(body) as bodies, count(message_id) as ids from delivery'),
+    {
+      deliveries: 2,
+      bodies: 0,
+      ids: 0,
+    },
+  );
+  const again = (messageId: string | null) =>
+    db
+      .prepare(
+        `insert into delivery
+           (team_id, id, webhook_id, event_sequence, state, created_at, origin, class, replay_id, message_id)
+         values ('t', ?, 'wh_1', 1, 'dead', 0, 'replay', 2, 'rpl_1', ?)`,
+      )
+      .run(`dlv_${messageId}`, messageId);
+  assert.throws(() => again(null), /UNIQUE/, 'a replay sends a message once');
+  again('evt_late');
+  assert.throws(() => again('evt_late'), /UNIQUE/);
+  assert.deepEqual(row('select decisions_at from team'), { decisions_at: null });
+  db.close();
+});

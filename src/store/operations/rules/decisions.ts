@@ -16,7 +16,7 @@ import { hash } from 'node:crypto';
 import type { EventType } from '../../../model/event.ts';
 import type { Rule } from '../../../model/rule.ts';
 import { earlier } from '../../../std/earlier.ts';
-import { MAX_BATCH_BYTES, Part } from '../../sql.ts';
+import { both, MAX_BATCH_BYTES, Part } from '../../sql.ts';
 import type { Tx, View } from '../../transaction.ts';
 import { raise as raiseItem } from '../agenda.ts';
 
@@ -117,7 +117,10 @@ export const rewritesOf = (workflowId: string): string => `
   (select rewrites from team where team.id = $1) + coalesce((
     select erasures from workflow where workflow.team_id = $1 and workflow.id = ${workflowId}), 0)`;
 
-const HEADS = `${WAITING}
+const AMONG_FIRST = `decision.event_sequence >= first.sequence
+        and decision.event_sequence <= coalesce(first.last, ${Number.MAX_SAFE_INTEGER})`;
+const HEADS = both(
+  (pick) => `${WAITING}
   select webhook.id as "webhookId", webhook.rule_turn as turn, ${rewritesOf('event.workflow_id')} as rewrites,
     decision.revision, webhook_rule.rule, decision.progress, ${EVENT}, decision.delivery_id is not null as "isTest",
     (select true from quiet_record q where q.team_id = $1 and q.webhook_id = webhook.id
@@ -129,14 +132,34 @@ const HEADS = `${WAITING}
       order by d.event_sequence limit 1 offset $4) as last
     from head where webhook_id <> all($2::text[]) limit $3
   ) first
-  join webhook on webhook.team_id = $1 and webhook.id = first.webhook_id
-  join decision on decision.team_id = $1 and decision.state = 'pending' and decision.webhook_id = first.webhook_id
-    and decision.event_sequence >= first.sequence
-    and decision.event_sequence <= coalesce(first.last, ${Number.MAX_SAFE_INTEGER})
-  join event on event.team_id = $1 and event.sequence = decision.event_sequence
-  join webhook_rule on webhook_rule.team_id = $1 and webhook_rule.webhook_id = first.webhook_id
-                   and webhook_rule.revision = decision.revision
-  order by webhook.id, event.sequence`;
+  ${pick({
+    sqlite: `
+      cross join decision indexed by decision_state on decision.team_id = $1 and decision.state = 'pending'
+        and decision.webhook_id = first.webhook_id and ${AMONG_FIRST}
+      cross join event on event.team_id = $1 and event.sequence = decision.event_sequence
+      cross join webhook on webhook.team_id = $1 and webhook.id = decision.webhook_id
+      cross join webhook_rule on webhook_rule.team_id = $1 and webhook_rule.webhook_id = decision.webhook_id
+        and webhook_rule.revision = decision.revision`,
+    // Rows are looked up one by one, because a planner without statistics might scan rows of other webhooks.
+    postgres: `
+      cross join lateral (
+        select * from decision
+        where decision.team_id = $1 and decision.state = 'pending' and decision.webhook_id = first.webhook_id
+          and ${AMONG_FIRST} order by decision.event_sequence limit $4 + 1
+      ) decision
+      cross join lateral (
+        select * from event where event.team_id = $1 and event.sequence = decision.event_sequence limit 1
+      ) event
+      cross join lateral (
+        select * from webhook where webhook.team_id = $1 and webhook.id = decision.webhook_id limit 1
+      ) webhook
+      cross join lateral (
+        select * from webhook_rule where webhook_rule.team_id = $1 and webhook_rule.webhook_id = decision.webhook_id
+          and webhook_rule.revision = decision.revision limit 1
+      ) webhook_rule`,
+  })}
+  order by webhook.id, event.sequence`,
+);
 
 const ENDING = `${RESTING}
   select webhook_id as "webhookId" from ending
@@ -381,14 +404,28 @@ const OF_WEBHOOK = (states: readonly DecisionState[]) =>
         order by event_sequence desc limit $4) of_${state}`,
     )
     .join(' union all ')} ${NEWEST_FIRST}`;
-const LISTED = (page: string) => `
+const LISTED = (page: string) =>
+  both(
+    (pick) => `
   select decision.webhook_id as "webhookId", decision.event_sequence as sequence, event.id as "eventId", event.type,
     event.workflow_id as "workflowId", decision.state, decision.matched, decision.examined, decision.reason,
-    decision.delivery_id as "deliveryId", decision.created_at as "createdAt", webhook_rule.rule
+    decision.delivery_id as "deliveryId", decision.created_at as "createdAt",
+    (select rule from webhook_rule where webhook_rule.team_id = $1 and webhook_rule.webhook_id = page.webhook_id
+       and webhook_rule.revision = decision.revision) as rule
   from (${page}) page
-  join decision on decision.team_id = $1 and decision.event_sequence = page.event_sequence
-               and decision.webhook_id = page.webhook_id
-  join event on event.team_id = $1 and event.sequence = page.event_sequence
-  left join webhook_rule on webhook_rule.team_id = $1 and webhook_rule.webhook_id = page.webhook_id
-                        and webhook_rule.revision = decision.revision
-  order by decision.event_sequence desc, decision.webhook_id`;
+  ${pick({
+    sqlite: `
+      cross join decision on decision.team_id = $1 and decision.event_sequence = page.event_sequence
+        and decision.webhook_id = page.webhook_id
+      cross join event on event.team_id = $1 and event.sequence = page.event_sequence`,
+    postgres: `
+      cross join lateral (
+        select * from decision where decision.team_id = $1 and decision.event_sequence = page.event_sequence
+          and decision.webhook_id = page.webhook_id limit 1
+      ) decision
+      cross join lateral (
+        select * from event where event.team_id = $1 and event.sequence = page.event_sequence limit 1
+      ) event`,
+  })}
+  order by decision.event_sequence desc, decision.webhook_id`,
+  );
