@@ -50,7 +50,10 @@ function refused({ status, body }: Answer, sentence: RegExp): void {
 test('what POST returns, GET returns, and sending it back changes nothing and makes no new revision', async () => {
   for (const [rule, shown] of [
     [{}, NO_RULE],
-    [{ name: 'All' }, { ...NO_RULE, name: 'All' }],
+    [
+      { name: 'All', firstVersion: 'send' },
+      { ...NO_RULE, name: 'All' },
+    ],
     [{ filter: 'data.version > 1' }, { ...NO_RULE, filter: 'data.version > 1' }],
     [{ filter: FILTER }, { ...NO_RULE, filter: FILTER, firstVersion: 'skip' }],
     [

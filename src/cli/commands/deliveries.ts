@@ -242,19 +242,23 @@ async function waitForAttempt(
   const until = AbortSignal.any([interrupted.signal, AbortSignal.timeout(WAIT_MS)]);
   try {
     for (;;) {
-      const shown = await client.deliveries.get(deliveryId);
-      const attempt = shown.attempts.at(-1);
-      if (attempt !== undefined && shown.attempt > after) {
+      // A test of a webhook with a format exists only once its body was made.
+      const shown = await client.deliveries.get(deliveryId).catch((error) => {
+        if (error instanceof NotFound) return undefined;
+        throw error;
+      });
+      const attempt = shown?.attempts.at(-1);
+      if (shown !== undefined && attempt !== undefined && shown.attempt > after) {
         const next = shown.state === 'waiting' ? ` (${nextWords(shown)})` : '';
         print(options, shown, [`${oneLine(attempt.message, 300)}${next}`, timingWords(attempt)]);
         process.exitCode = attempt.outcome === 'ok' ? 0 : 1;
         return;
       }
       if (until.aborted) {
-        print(options, shown, []);
+        print(options, shown ?? { id: deliveryId }, []);
         process.exitCode = 7;
         say(
-          `The event has not been sent yet. Is a server running? To check again, run \`flowhook webhooks delivery ${shown.id}\``,
+          `The event has not been sent yet. Is a server running? To check again, run \`flowhook webhooks delivery ${deliveryId}\``,
         );
         return;
       }

@@ -101,7 +101,7 @@ export function addWebhooks(program: Command): void {
     'change the name, the rule or settings of a webhook; all others keep their values',
     async (team, id, options) => {
       const changes = { ...settingsFrom(options), ...(await namedFieldsFrom(options)) };
-      printWebhook(await team.client.webhooks.update(id, changes), team, options);
+      await printWebhook(await team.client.webhooks.update(id, changes), team, options);
     },
     async (options) => void (await namedFieldsFrom(options)),
   )
