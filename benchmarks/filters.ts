@@ -126,11 +126,12 @@ async function contestant(
     loop.end();
     return took;
   }
+  let shown = 0;
   const pushAll = () => {
-    version += 1;
+    shown += 1;
     const lines = Array.from(
       { length: RECORDS },
-      (_, n) => `{"id":"r${n}","price":${(n * 7 + version * 37) % 101}}`,
+      (_, n) => `{"id":"r${n}","price":${(n * 7 + shown * 37) % 101}}`,
     );
     return push('shop', lines.join('\n'));
   };
@@ -149,6 +150,7 @@ async function contestant(
       const from = performance.now();
       const beside = await queueing(() => decided(tables));
       const seconds = (performance.now() - from) / 1_000;
+      await requireExamined(tables);
       const after = await queueing(() => pause(UNDISTURBED_MS).then(() => undefined));
       const undisturbed = [...before, ...after];
       for (const [percent, share] of [
@@ -184,6 +186,16 @@ async function contestant(
       'to receipt p99, filter': at(filtered.latenciesMs, 0.99),
     };
   }
+}
+
+/** @throws Error if the newest decisions were not made from all differences */
+async function requireExamined(tables: Tables): Promise<void> {
+  const rows = await tables.rows(
+    'select examined from decision where examined > 1 order by event_sequence desc limit ?',
+    [FILTERS],
+  );
+  if (rows.length < FILTERS || rows.some(({ examined }) => Number(examined) !== RECORDS))
+    throw new Error('Not all differences were examined');
 }
 
 /** Resolves when no decision is pending. */
