@@ -15,7 +15,8 @@ once for each event, and a filter on differences never matches an event without 
 
 A template is JSON whose strings may hold \`\${…}\` with such expressions. A string that is only \`\${…}\` becomes the value
 of the expression, such as a number or a list. In any other string, the value becomes text; null becomes an empty text. \`$\${\`
-is a literal \`\${\`. The names of a record mean the first difference that is sent. In addition, templates can read
+is a literal \`\${\`. The names of a record mean the first difference that is sent. A body that starts with \`{"specversion":\` is sent as
+\`application/cloudevents+json\`, any other as \`application/json\`. In addition, templates can read
 \`differences\`: a list of everything that is sent, each item with \`change\`, \`id\`, \`record\`, \`previous\`, \`changed\` and
 \`fields\`.
 

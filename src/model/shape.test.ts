@@ -1,9 +1,10 @@
 /** The bodies that webhooks with rules receive. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { mediaTypeOf } from './delivery.ts';
 import { EVENT_CATALOG } from './event-catalog.ts';
 import { DEFAULT_RULE, type Rule, ruleFrom } from './rule.ts';
-import { contentTypeOf, type Selection, shapedBody } from './shape.ts';
+import { type Selection, shapedBody } from './shape.ts';
 
 const PUBLIC_URL = 'https://flowhook.example';
 const FILTER = 'record.price < previous.price && "price" in changed';
@@ -135,12 +136,12 @@ test('every event is a valid CloudEvent', () => {
     assert.equal(mistake, null);
     const event = JSON.parse(body);
     checkCloudEvent(event);
+    assert.equal(mediaTypeOf(body), 'application/cloudevents+json');
+    assert.equal(mediaTypeOf(JSON.stringify(example)), 'application/json');
     assert.equal(event.id, example.id);
     assert.equal(event.type, `flowhook.${example.type}`);
     assert.deepEqual(event.data, example.data);
   }
-  assert.equal(contentTypeOf('cloudevents'), 'application/cloudevents+json');
-  assert.equal(contentTypeOf('template'), 'application/json');
 });
 
 test('a CloudEvent names its workflow, job and position', () => {

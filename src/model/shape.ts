@@ -27,11 +27,6 @@ export interface ShapedBody {
   mistake: string | null;
 }
 
-/** Value of the header `content-type`. */
-export function contentTypeOf(format: Rule['format']): string {
-  return format === 'cloudevents' ? 'application/cloudevents+json' : 'application/json';
-}
-
 /**
  * Returns the text that is signed and sent.
  *
@@ -100,7 +95,7 @@ function fitting(differences: readonly Difference[]): readonly Difference[] {
 
 /**
  * The structured mode of CloudEvents 1.0.2. Names of extension attributes consist of lowercase letters and digits;
- * `sequence` has leading zeros, because receivers compare it as text.
+ * `sequence` has leading zeros, because receivers compare it as text. `mediaTypeOf` recognizes the first field.
  */
 function cloudEvent(standard: Json, publicUrl: string): Json {
   const { id, type, timestamp, workflowId, jobId, teamId, sequence, data } = standard;

@@ -1,6 +1,5 @@
 /** What a rule would have sent, as the API returns it. */
-import type { Rule } from '../model/rule.ts';
-import { contentTypeOf } from '../model/shape.ts';
+import { mediaTypeOf } from '../model/delivery.ts';
 import { boolean, integer, list, map, nullable, object, text, withExample } from '../std/shape.ts';
 import type { Tried } from '../webhooks/rules/rule-reading.ts';
 import { ENDED, IDS } from './examples.ts';
@@ -62,6 +61,7 @@ export const tryResultResource = withExample(
   },
 );
 
-export function shownTried(tried: Tried, rule: Rule) {
-  return { ...tried, headers: tried.body === null ? null : { 'content-type': contentTypeOf(rule.format) } };
+export function shownTried(tried: Tried) {
+  const { body } = tried;
+  return { ...tried, headers: body === null ? null : { 'content-type': mediaTypeOf(body) } };
 }

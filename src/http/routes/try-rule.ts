@@ -68,7 +68,7 @@ export const tryWebhook: Operation<KeyedCall<'examiner'>> = {
     try {
       const rule = ruleFrom({ ...ruleFieldsOf(fields) });
       const tried = await services.examiner.tryRule({ ...selection, rule, last: most });
-      return tryResultResource.of({ tried: tried.map((one) => shownTried(one, rule)), mistake: null });
+      return tryResultResource.of({ tried: tried.map(shownTried), mistake: null });
     } catch (error) {
       // An editor tries rules while they are being written, so mistakes in them are an ordinary result.
       return tryResultResource.of({ tried: [], mistake: mistakeOf(error) });
