@@ -13,6 +13,8 @@ export interface Wanted {
   /** null: every workflow of the team. */
   workflowId: string | null;
   events: readonly string[];
+  /** null: everything is sent. */
+  filter: string | null;
 }
 
 /** What a node stores about its webhook. */
@@ -28,6 +30,8 @@ interface Listed extends IDataObject {
   url: string;
   workflowId: string | null;
   events: string[];
+  /** Missing in servers before filters. */
+  filter?: string | null;
   state: string;
 }
 
@@ -44,17 +48,24 @@ export async function isSubscribed(caller: IHookFunctions, wanted: Wanted, kept?
  */
 export async function subscribe(
   caller: IHookFunctions,
-  { url, workflowId, events }: Wanted,
+  wanted: Wanted,
 ): Promise<{ id: string; message: string }> {
-  const { headers, body } = await ask<{ message: string }>(caller, {
+  const { url, workflowId, events, filter } = wanted;
+  // Servers before filters know the path without /subscribe only for all workflows.
+  const isSimple = workflowId !== null && filter === null;
+  const { headers, body } = await ask<{ message?: string }>(caller, {
     method: 'POST',
-    ...(workflowId === null
-      ? { path: WEBHOOKS, body: { webhookUrl: url, events } }
-      : { path: `${WEBHOOKS}/subscribe`, body: { workflowId, webhookUrl: url, events } }),
+    path: isSimple ? `${WEBHOOKS}/subscribe` : WEBHOOKS,
+    body: {
+      webhookUrl: url,
+      events,
+      ...(workflowId === null ? {} : { workflowId }),
+      ...(filter === null ? {} : { filter }),
+    },
   });
   // A proxy may have dropped the header.
-  const id = headers['x-webhook-id'] ?? (await find(caller, { url, workflowId, events }))?.id ?? '';
-  return { id, message: body.message };
+  const id = headers['x-webhook-id'] ?? (await find(caller, wanted))?.id ?? '';
+  return { id, message: body.message ?? `Webhook ${id} is subscribed` };
 }
 
 /** Unsubscribes the webhook of this node, and no other. Does nothing if it no longer exists. */
@@ -87,9 +98,10 @@ async function find(caller: IHookFunctions, wanted: Wanted, kept?: Kept): Promis
   return undefined;
 }
 
-function isWanted(webhook: Listed, { url, workflowId, events }: Wanted): boolean {
+function isWanted(webhook: Listed, { url, workflowId, events, filter }: Wanted): boolean {
   return (
     webhook.url === url &&
+    (webhook.filter ?? null) === filter &&
     webhook.workflowId === workflowId &&
     webhook.events.length === events.length &&
     webhook.events.every((event) => events.includes(event))

@@ -24,6 +24,7 @@ before(async () => {
   service = await startService({
     'default/people.yaml': `name: People\n${PEOPLE}`,
     'default/other.yaml': `name: other\n${PEOPLE}`,
+    'default/stock.yaml': 'name: Stock\nsource: { type: push }\n',
   });
 });
 test.beforeEach(async () => {
@@ -61,6 +62,30 @@ test('a node for all workflows receives the events of each workflow', async () =
   await queue('other');
   const started = await n8n.startedWith(2);
   assert.deepEqual(started.map((event) => event.workflowId).sort(), ['other', 'people']);
+  await n8n.deactivate();
+  assert.deepEqual(await service.webhooks(), []);
+});
+
+test('a node with a filter starts only for what matches, and another filter replaces its webhook', async () => {
+  const changes = { events: ['workflow_data_change'], workflowId: 'stock' };
+  await n8n.activate({ ...changes, filter: 'previous.count > 0 && record.count == 0' });
+  const [webhook] = await service.webhooks();
+  for (const count of [5, 4, 0]) {
+    const records = [
+      { id: 'lamp', count },
+      { id: 'rug', count: count + 1 },
+    ];
+    assert.equal((await service.call('POST', '/v1/workflows/stock/push', records)).status, 200);
+  }
+  const [event] = await n8n.startedWith(1);
+  const data = event?.data as { version: number; matched: number; differences: { id: string }[] };
+  assert.deepEqual([data.version, data.matched, data.differences[0]?.id], [3, 1, 'lamp']);
+  await n8n.restart();
+  assert.deepEqual(await service.webhooks(), [webhook]);
+  n8n.state.parameters = { ...changes, filter: 'change == "removed"' };
+  await n8n.restart();
+  const after = await service.webhooks();
+  assert.deepEqual([after.length, after[0]?.id === webhook?.id], [1, false]);
   await n8n.deactivate();
   assert.deepEqual(await service.webhooks(), []);
 });
@@ -246,5 +271,6 @@ test('the events are those of the service, and the drop-down lists its workflows
     { name: 'All Workflows', value: '' },
     { name: 'other', value: 'other' },
     { name: 'People (people)', value: 'people' },
+    { name: 'Stock (stock)', value: 'stock' },
   ]);
 });

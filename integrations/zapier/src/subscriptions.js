@@ -8,16 +8,18 @@ import { ask } from './ask.js';
  *
  * @param {ZObject} z
  * @param {Bundle} bundle
- * @param {{ workflowId: string | undefined, url: string, events: readonly string[] }} wanted undefined `workflowId`: all
- *   workflows of the team
+ * @param {{ workflowId: string | undefined, url: string, events: readonly string[], filter?: string | undefined }} wanted
+ *   undefined `workflowId`: all workflows of the team
  * @returns {Promise<string>} the id of the webhook
  */
-export async function subscribe(z, bundle, { workflowId, url, events }) {
+export async function subscribe(z, bundle, { workflowId, url, events, filter }) {
+  // Servers before filters know this path only without a workflow.
+  const path = '/v1/integrations/webhooks';
+  const isSimple = workflowId !== undefined && filter === undefined;
   const response = await ask(z, bundle, {
     method: 'POST',
-    ...(workflowId === undefined
-      ? { path: '/v1/integrations/webhooks', body: { webhookUrl: url, events } }
-      : { path: '/v1/integrations/webhooks/subscribe', body: { workflowId, webhookUrl: url, events } }),
+    path: isSimple ? `${path}/subscribe` : path,
+    body: { webhookUrl: url, events, workflowId, filter },
   });
   return response.getHeader('x-webhook-id') ?? (await findByUrl(z, bundle, url, events));
 }

@@ -11,6 +11,16 @@ import { workflowField } from './workflow-lists.js';
 /** How long an event that has started a Zap is remembered: most repetitions arrive within minutes. */
 const REMEMBERED_S = 3600;
 
+/** Flowhook evaluates the filter, so events that do not match cost no task. */
+const FILTER_FIELD = {
+  key: 'filter',
+  label: 'Filter',
+  type: 'text',
+  required: false,
+  helpText:
+    'Start only if this expression is true, such as `fallsBy(previous.price, record.price, "5%")`. The event then contains only the records that match. [Examples](https://github.com/flowhook/flowhook/blob/main/docs/guides/filters.md)',
+};
+
 /** @param {EventKind} event */
 export function eventTrigger({ key, noun, label, description, sample }) {
   return {
@@ -24,6 +34,7 @@ export function eventTrigger({ key, noun, label, description, sample }) {
           required: false,
           helpText: 'Default: all workflows of the team, including workflows that are created later.',
         }),
+        FILTER_FIELD,
       ],
       performSubscribe: (z, bundle) => switchOn(z, bundle, key),
       performUnsubscribe: switchOff,
@@ -51,6 +62,7 @@ async function switchOn(z, bundle, type) {
     workflowId: bundle.inputData.workflowId ? String(bundle.inputData.workflowId) : undefined,
     url,
     events: [type],
+    filter: bundle.inputData.filter ? String(bundle.inputData.filter) : undefined,
   });
   return { id, teamId, publicKeys };
 }

@@ -22,6 +22,7 @@ source:
 `,
     'default/other.yaml':
       'name: Other\nsource: { type: command, command: ["printf", "{\\"id\\": 1}\\\\n"] }\n',
+    'default/stock.yaml': 'source: { type: push }\n',
   });
 });
 after(async () => {
@@ -35,13 +36,14 @@ after(async () => {
  * @param {string} name of its hook
  * @param {string} type
  * @param {string} [workflowId]
+ * @param {string} [filter]
  */
-function zap(name, type, workflowId) {
+function zap(name, type, workflowId, filter) {
   const { operation } = App.triggers[type];
   const targetUrl = zapierSide.url(name);
   const base = () => ({
     authData: service.authData(),
-    inputData: workflowId ? { workflowId } : {},
+    inputData: { ...(workflowId ? { workflowId } : {}), ...(filter ? { filter } : {}) },
     meta: {},
   });
   /** @type {any} */
@@ -144,6 +146,27 @@ test('a Zap without a workflow receives events of every workflow', async () => {
   assert.deepEqual(new Set((await seen()).map((event) => event.workflowId)), new Set(['people', 'other']));
   await one.switchOff();
   assert.deepEqual(await ownWebhooks(one), []);
+});
+
+test('a Zap with a filter starts only for what matches, and its mistakes stop it from being switched on', async () => {
+  const one = zap('filtered', 'workflow_data_change', 'stock', 'previous.count > 0 && record.count == 0');
+  await one.switchOn();
+  for (const count of [5, 4, 0]) {
+    const { status } = await service.call('POST', '/v1/workflows/stock/push', [
+      { id: 'lamp', count },
+      { id: 'rug', count: count + 1 },
+    ]);
+    assert.equal(status, 200);
+  }
+  const [arrived] = await zapierSide.until('filtered', (all) => all.length > 0);
+  assert.ok(arrived);
+  const [event] = await one.perform(arrived);
+  assert.deepEqual([event.data.version, event.data.matched, event.data.differences[0].id], [3, 1, 'lamp']);
+  await one.switchOff();
+  assert.deepEqual(await ownWebhooks(one), []);
+  const wrong = zap('wrong', 'workflow_data_change', 'stock', 'rekord.count == 0');
+  await assert.rejects(wrong.switchOn(), /did you mean .+record/);
+  assert.deepEqual(await ownWebhooks(wrong), []);
 });
 
 test('two Zaps receive the same event independently', async () => {

@@ -52,6 +52,15 @@ export class FlowhookTrigger implements INodeType {
         description:
           'A workflow of Flowhook; "All Workflows" includes workflows that are created later. Choose from the list, or specify an ID using an <a href="https://docs.n8n.io/code/expressions/">expression</a>.',
       },
+      {
+        displayName: 'Filter',
+        name: 'filter',
+        type: 'string',
+        default: '',
+        placeholder: 'fallsBy(previous.price, record.price, "5%")',
+        description:
+          'Start only if this expression of Flowhook is true; the event then contains only the records that match. <a href="https://github.com/flowhook/flowhook/blob/main/docs/guides/filters.md">Examples</a>.',
+      },
     ],
   };
 
@@ -134,7 +143,12 @@ function wanted(caller: IHookFunctions): Wanted {
   if (events.length === 0) {
     throw new NodeOperationError(caller.getNode(), 'Choose at least one event that starts the workflow');
   }
-  return { url, events, workflowId: String(caller.getNodeParameter('workflowId', '') ?? '') || null };
+  return {
+    url,
+    events,
+    workflowId: String(caller.getNodeParameter('workflowId', '') ?? '') || null,
+    filter: String(caller.getNodeParameter('filter', '') ?? '').trim() || null,
+  };
 }
 
 /** The test and the production of a workflow have different URLs, and therefore different webhooks. */
