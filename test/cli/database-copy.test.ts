@@ -67,6 +67,16 @@ async function fill() {
     states: ['delivered'],
   });
   await receiver.until((received) => received.length === 2, 'the replay');
+  const filtered = await service.call('POST', '/v1/integrations/webhooks', {
+    workflowId: 'zebras',
+    webhookUrl: receiver.url,
+    events: ['workflow_data_change'],
+    filter: 'record.stripes > 40',
+    cooldown: '7d',
+  });
+  assert.ok(filtered.status < 300, JSON.stringify(filtered.body));
+  await service.call('POST', '/v1/workflows/zebras/push', [{ id: 'z', stripes: 41 }]);
+  await receiver.until((received) => received.length === 3, 'the message of a rule');
   const told = await service.call('GET', `/v1/integrations/webhooks/${id}/secret`);
   const read = await fetch(`${service.url}/v1/workflows/people/data`, {
     headers: { 'x-api-key': service.key },

@@ -124,7 +124,8 @@ export function testDeliveries(open: Open): void {
       createdAt: store.now(),
       last: { outcome: 'timeout', status: null, error: FAILED.error, at: FAILED.startedAt },
     };
-    assert.deepEqual(await store.deliveries.get(target), { ...summary, body: due.body, attempts: [FAILED] });
+    const bodies = { body: due.body, eventBody: due.body };
+    assert.deepEqual(await store.deliveries.get(target), { ...summary, ...bodies, attempts: [FAILED] });
     assert.deepEqual(await store.deliveries.list({ teamId, webhookId, limit: 5 }), [summary]);
     await settle(store, due, 2, { state: 'delivered' });
     const delivered = await store.deliveries.get(target);
