@@ -129,3 +129,9 @@ test('a mistake names the field, the place, and the nearest right name', () => {
     `\`template\`: A \${ has no closing } of a`,
   );
 });
+
+test('a filter that another version of this program has saved may be invalid: its webhook can be read and changed', () => {
+  const stored = { ...DEFAULT_RULE, filter: 'price.of < 5', cooldownMs: 60_000 };
+  assert.equal(effectiveFirstVersion(stored), 'skip');
+  assert.equal(ruleFrom({ cooldown: '2m' }, stored).cooldownMs, 120_000);
+});

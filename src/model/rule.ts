@@ -1,6 +1,7 @@
 /** The rule of a webhook: which events and differences it receives, and in which form. */
 import { parseDuration } from '../std/amounts.ts';
 import { nearest } from '../std/nearest.ts';
+import { remembered } from '../std/remembered.ts';
 import { Problem } from './error.ts';
 import { compile, ExpressionMistake, MAX_EXPRESSION } from './expression.ts';
 import { compileTemplate } from './template.ts';
@@ -101,8 +102,24 @@ export function ruleFrom(fields: Readonly<Record<string, unknown>>, before: Rule
   return { ...rule, firstVersion: null };
 }
 
+const MAX_KNOWN = 1_000;
+const known = new Map<string, boolean>();
+
+/**
+ * Whether a filter reads records. The answers are kept, because a long filter takes milliseconds to compile, and a list
+ * shows many webhooks. A filter that another version of this program has saved may be invalid here: true.
+ */
 function readsRecord(filter: string | null): boolean {
-  return filter !== null && compile(filter).readsRecord;
+  return filter !== null && remembered(known, filter, MAX_KNOWN, () => compiledReadsRecord(filter));
+}
+
+function compiledReadsRecord(filter: string): boolean {
+  try {
+    return compile(filter).readsRecord;
+  } catch (error) {
+    if (error instanceof ExpressionMistake) return true;
+    throw error;
+  }
 }
 
 function filterFrom(value: unknown): string | null {

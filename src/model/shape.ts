@@ -1,5 +1,5 @@
 /** The body that a webhook with a rule receives. */
-import { EvaluationMistake } from './expression.ts';
+import { EvaluationMistake, ExpressionMistake } from './expression.ts';
 import { parseExactly } from './record.ts';
 import type { Rule } from './rule.ts';
 import { type Difference, MAX_DIFFERENCES_BYTES } from './same-json.ts';
@@ -51,7 +51,9 @@ export function shapedBody(
     try {
       return { body: templateOf(rule.template).body(namesOf(standard, selection)), mistake: null };
     } catch (error) {
-      if (!(error instanceof EvaluationMistake)) throw error;
+      // A template that was valid when it was saved may be invalid in another version of this program.
+      const isOfRule = error instanceof EvaluationMistake || error instanceof ExpressionMistake;
+      if (!isOfRule) throw error;
       return { body: JSON.stringify(standard), mistake: error.message };
     }
   }

@@ -37,6 +37,16 @@ test('a long text uses up the steps, whether or not the pattern has read it befo
   }
 });
 
+test('many patterns use up the steps, because each is compiled', () => {
+  const steps = new Steps();
+  const part = '\\p{L}{1,9}'.repeat(90);
+  assert.throws(() => {
+    for (let n = 0; n < 50; n += 1) hasMatch('a', `${part}${n}`, steps);
+  }, StepsMistake);
+  const again = new Steps();
+  for (let time = 0; time < 1_000; time += 1) hasMatch('a', '(red|green) phone', again);
+});
+
 test('what cannot be matched in linear time is refused, and so are mistakes', () => {
   const sentences: Record<string, string> = {
     '(': 'The regular expression "(" is invalid: missing closing )',

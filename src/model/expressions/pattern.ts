@@ -46,6 +46,7 @@ function compiled(source: string): RE2JS {
 
 /** Whether a part of the text matches. @throws EvaluationMistake if the pattern is invalid */
 export function hasMatch(text: string, source: string, steps: Steps): boolean {
+  steps.pattern(source);
   const pattern = patternOf(source);
   // What the library remembers of earlier texts must not decide whether an evaluation has steps left.
   steps.take((text.length * pattern.programSize()) / 16);

@@ -6,10 +6,13 @@ import { StepsMistake } from './mistakes.ts';
  * for an item of a list is one step, and so are 16 characters of a text that is read.
  */
 const MAX_STEPS = 200_000;
+/** Compiling a pattern takes up to 15 µs for each of its characters. */
+const STEPS_OF_PATTERN_CHARACTER = 20;
 
 /** Counts what an evaluation does, because lists in lists and long texts multiply. */
 export class Steps {
   #left = MAX_STEPS;
+  readonly #patterns = new Set<string>();
 
   /** @throws StepsMistake */
   take(count: number): void {
@@ -25,6 +28,16 @@ export class Steps {
    */
   search(text: string, part: string): void {
     this.take((text.length * part.length) / 1_024);
+  }
+
+  /**
+   * Counts compiling a pattern, once for each evaluation: what earlier evaluations have compiled must not decide whether
+   * this one has steps left.
+   */
+  pattern(source: string): void {
+    if (this.#patterns.has(source)) return;
+    this.#patterns.add(source);
+    this.take(source.length * STEPS_OF_PATTERN_CHARACTER);
   }
 
   /** Counts reading a text or a list. */

@@ -6,6 +6,7 @@ import type { Rule } from '../../model/rule.ts';
 import type { Difference } from '../../model/same-json.ts';
 import { type Selection, shapedBody } from '../../model/shape.ts';
 import { toIso } from '../../std/clock.ts';
+import { remembered } from '../../std/remembered.ts';
 import type { JudgedEvent } from '../../store/operations/rules/decisions.ts';
 import type { EventNames, Marks } from './examination.ts';
 
@@ -86,14 +87,4 @@ export function shape(
   }
   marks.begin(SHAPING);
   return shapedBody(rule, { body, publicUrl }, selection, messageId);
-}
-
-/** Returns the value of a key, which is made only once while it is among the `most` values that were used last. */
-function remembered<Value>(values: Map<string, Value>, key: string, most: number, make: () => Value): Value {
-  const value = values.get(key) ?? make();
-  values.delete(key);
-  values.set(key, value);
-  const [oldest] = values.keys();
-  if (values.size > most && oldest !== undefined) values.delete(oldest);
-  return value;
 }
