@@ -239,6 +239,27 @@ export function testDecisions(open: Open): void {
     assert.equal((await load(store, at.teamId, webhookId)).length, decided ? 1 : 0);
   });
 
+  it('webhooks take turns, even if more of them wait than one call returns', async ({ store }) => {
+    const at = await makeWorkflow(store);
+    const ids: string[] = [];
+    for (const url of ['a', 'b', 'c']) ids.push(await subscribe(store, at, { url: `https://${url}.test` }));
+    await makeJob(store, at);
+    ids.sort();
+    const found = async (after = '') => {
+      const { teamId } = at;
+      const { decisions } = await store.decisions.pending({ teamId, limit: 2, now: store.now(), after });
+      return decisions.map(({ webhookId }) => ids.indexOf(webhookId));
+    };
+    assert.deepEqual(
+      [await found(), await found(ids[0]), await found(ids[1])],
+      [
+        [0, 1],
+        [1, 2],
+        [0, 2],
+      ],
+    );
+  });
+
   it('a message is replayed as it was sent, apart from the other message of its event', async ({
     store,
     advance,

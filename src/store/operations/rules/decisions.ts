@@ -117,6 +117,9 @@ export const rewritesOf = (workflowId: string): string => `
   (select rewrites from team where team.id = $1) + coalesce((
     select erasures from workflow where workflow.team_id = $1 and workflow.id = ${workflowId}), 0)`;
 
+/** SQL: the webhooks after a place come first, so that all of them get their turn even if there are always more. */
+const TURN = (id: string, after: string) => `${id} <= ${after}, ${id}`;
+
 const AMONG_FIRST = `decision.event_sequence >= first.sequence
         and decision.event_sequence <= coalesce(first.last, ${Number.MAX_SAFE_INTEGER})`;
 const HEADS = both(
@@ -130,7 +133,7 @@ const HEADS = both(
       select d.event_sequence from decision d /* use decision_state */
       where d.team_id = $1 and d.state = 'pending' and d.webhook_id = head.webhook_id
       order by d.event_sequence limit 1 offset $4) as last
-    from head where webhook_id <> all($2::text[]) limit $3
+    from head where webhook_id <> all($2::text[]) order by ${TURN('webhook_id', '$5')} limit $3
   ) first
   ${pick({
     sqlite: `
@@ -166,11 +169,12 @@ const ENDING = `${RESTING}
   where until <= $4 and webhook_id <> all($2::text[]) and (
     select true from decision d /* use decision_state */
     where d.team_id = $1 and d.state = 'pending' and d.webhook_id = ending.webhook_id limit 1) is null
-  limit $3`;
+  order by ${TURN('webhook_id', '$5')} limit $3`;
 
 /**
  * Returns the oldest pending decisions of up to `limit` webhooks of a team, up to `each` of a webhook (default: 1), and up
- * to `limit` other webhooks with records whose cooldown has ended. Leaves out the webhooks of `except`.
+ * to `limit` other webhooks with records whose cooldown has ended. Leaves out the webhooks of `except`, and begins with
+ * the ids after `after`.
  */
 export async function pending(
   view: View,
@@ -180,7 +184,15 @@ export async function pending(
     now,
     each = 1,
     except = [],
-  }: { teamId: string; limit: number; now: number; each?: number; except?: readonly string[] },
+    after = '',
+  }: {
+    teamId: string;
+    limit: number;
+    now: number;
+    each?: number;
+    except?: readonly string[];
+    after?: string;
+  },
 ): Promise<{ decisions: PendingDecision[]; ended: { webhookId: string }[] }> {
   const [heads, ended] = await Promise.all([
     view.db.all<Omit<PendingDecision, 'rule' | 'progress'> & { rule: string; progress: string | null }>(
@@ -189,8 +201,9 @@ export async function pending(
       except,
       limit,
       each - 1,
+      after,
     ),
-    view.db.all<{ webhookId: string }>(ENDING, teamId, except, limit, now),
+    view.db.all<{ webhookId: string }>(ENDING, teamId, except, limit, now, after),
   ]);
   const decisions = heads.map(({ rule, progress, hasQuiet, isTest, ...row }) => ({
     ...row,
