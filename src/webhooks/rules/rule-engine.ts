@@ -20,7 +20,7 @@ import type { Store } from '../../store/store.ts';
 import type { Decided } from './decide.ts';
 import { GuardedThread, type StartRules, TooSlowError } from './guarded-thread.ts';
 import { RuleRests } from './rule-rests.ts';
-import type { TurnEnd } from './turn.ts';
+import type { Failed, TurnEnd } from './turn.ts';
 
 const EVERY_MS = 500;
 /** If a node dies, another one decides after this time. Steps that both compute are written once. */
@@ -31,6 +31,7 @@ const MAX_UNWRITTEN = 3;
 export class RuleEngine {
   readonly #store: Store;
   readonly #observer: Observer;
+  readonly #log: Logger;
   readonly #publicUrl: () => string;
   readonly #thread: GuardedThread;
   readonly #chore: Chore;
@@ -54,6 +55,7 @@ export class RuleEngine {
     const { store, log } = input;
     this.#store = store;
     this.#observer = input.observer;
+    this.#log = log;
     this.#publicUrl = input.publicUrl;
     this.#thread = new GuardedThread({ ...input, start: input.startThread });
     this.#chore = choreOnOneNode({
@@ -62,7 +64,7 @@ export class RuleEngine {
       everyMs: EVERY_MS,
       leaseMs: LEASE_MS,
       failed: 'decisions.not_made',
-      work: (signal) => this.#work(log, signal),
+      work: (signal) => this.#work(signal),
       quietMs: () => quietMs(store, async () => this.#nextDueAt()),
       watch: (poller) => store.watch(({ decisions }) => decisions && poller.nudge()),
     });
@@ -93,8 +95,9 @@ export class RuleEngine {
   }
 
   /** Gives each team that is due a turn, until none has anything to decide. */
-  async #work(log: Logger, signal: AbortSignal): Promise<void> {
+  async #work(signal: AbortSignal): Promise<void> {
     const store = this.#store;
+    const log = this.#log;
     for (let goesOn = true; goesOn && !signal.aborted; ) {
       goesOn = false;
       await forDueTeams(
@@ -120,30 +123,40 @@ export class RuleEngine {
       slow,
     };
     try {
-      const { decided, end, hasMore } = await this.#thread.call('turn', turn);
+      const { decided, failed, end, hasMore } = await this.#thread.call('turn', turn);
       if (decided.length === 0) {
+        this.#restAfter(teamId, failed);
         this.#ends.delete(teamId);
         this.#unwritten.delete(teamId);
-        // A webhook that rests still has something to decide.
-        if (except.length === 0) await store.decisions.raise({ teamId });
+        // A webhook that rests or has failed still has something to decide.
+        if (except.length + failed.length === 0) await store.decisions.raise({ teamId });
         return false;
       }
       this.#ends.set(teamId, end);
       const counts = await store.decisions.step({ teamId, steps: decided.map(({ step }) => step) });
       const written = decided.filter((_, place) => counts[place]);
       for (const one of written) this.#report(teamId, one);
+      this.#restAfter(teamId, failed);
       // Events that come meanwhile nudge the chore, and its next search finds if nothing is left.
       return this.#mayGoOn(teamId, written.length > 0) && (hasMore || written.length < decided.length);
     } catch (error) {
       if (error instanceof TooSlowError && error.place !== undefined) {
-        this.#rests.rest(teamId, { ...error.place, examined: error.examined }, store.now());
         const { webhookId } = error.place;
+        const place = { ...error.place, examined: error.examined };
+        this.#rests.rest(teamId, webhookId, store.now(), place);
         this.#observer.decisionStepDone?.({ ...NO_STEP, teamId, webhookId, mistake: 'time' });
         return true;
       }
       // A thread that was ended from outside is replaced for the next turn.
       if (error instanceof ThreadEndedError) return this.#mayGoOn(teamId, false);
       throw error;
+    }
+  }
+
+  #restAfter(teamId: string, failed: readonly Failed[]): void {
+    for (const { webhookId, sentence } of failed) {
+      this.#rests.rest(teamId, webhookId, this.#store.now());
+      this.#log.error({ err: new Error(sentence), teamId, webhookId }, 'decisions.not_made');
     }
   }
 
@@ -156,7 +169,8 @@ export class RuleEngine {
 
   #report(teamId: string, { step, outcome, eventId, evaluated }: Decided): void {
     const { webhookId, workflowId } = step;
-    if (outcome !== null) this.#rests.end(webhookId);
+    // Evaluations are numbered anew when the next cooldowns end.
+    if (outcome !== null || 'sent' in step) this.#rests.end(webhookId);
     const counts = 'outcome' in step ? { matched: step.matched, examined: step.examined } : {};
     this.#observer.decisionStepDone?.({
       ...NO_STEP,

@@ -1,4 +1,4 @@
-/** Webhooks whose rules take too long: they rest, and the evaluations that were ended are not repeated. */
+/** Webhooks whose rules take too long or fail: they rest, and the evaluations that were ended are not repeated. */
 
 import type { Place } from './decide.ts';
 import { isSame } from './turn.ts';
@@ -21,13 +21,17 @@ interface Resting {
 export class RuleRests {
   readonly #webhooks = new Map<string, Resting>();
 
-  /** Lets a webhook rest, twice as long as the last time. Times are in epoch milliseconds. */
-  rest(teamId: string, place: SlowPlace, now: number): void {
-    const before = this.#webhooks.get(place.webhookId);
+  /**
+   * Lets a webhook rest, twice as long as the last time. `now` is in epoch milliseconds; `place` is the evaluation that
+   * was ended, if that is why.
+   */
+  rest(teamId: string, webhookId: string, now: number, place?: SlowPlace): void {
+    const before = this.#webhooks.get(webhookId);
     const restMs = Math.min(MAX_REST_MS, before === undefined ? FIRST_REST_MS : before.restMs * 2);
-    const slow = [...(before?.slow ?? []).filter((one) => isSame(one, place)), place];
-    this.#webhooks.delete(place.webhookId);
-    this.#webhooks.set(place.webhookId, { teamId, slow, until: now + restMs, restMs });
+    const known = before?.slow ?? [];
+    const slow = place === undefined ? known : [...known.filter((one) => isSame(one, place)), place];
+    this.#webhooks.delete(webhookId);
+    this.#webhooks.set(webhookId, { teamId, slow, until: now + restMs, restMs });
     const [oldest] = this.#webhooks.keys();
     if (this.#webhooks.size > MAX_WEBHOOKS && oldest !== undefined) this.#webhooks.delete(oldest);
   }

@@ -1,4 +1,5 @@
 /** One turn of a team: a step of as many of its decisions as fit into a short time. */
+import { Problem } from '../../model/error.ts';
 import type { PendingDecision } from '../../store/operations/rules/decisions.ts';
 import type { StoreReader } from '../../store/store.ts';
 import type { DifferencePages } from './compared-records.ts';
@@ -39,9 +40,16 @@ export interface TurnEnd {
 
 export interface Turned {
   decided: Decided[];
+  /** Webhooks whose step failed. What they had decided before it is among `decided`. */
+  failed: Failed[];
   end: TurnEnd;
   /** Whether something was left that was due when the turn began. */
   hasMore: boolean;
+}
+
+export interface Failed {
+  webhookId: string;
+  sentence: string;
 }
 
 /** Watches over the evaluations, from another thread. */
@@ -50,7 +58,12 @@ export interface Watched extends Pick<Marks, 'begin' | 'pause'> {
   enter(place: Place): void;
 }
 
-/** Takes a turn. Webhooks take their steps in the order of their ids, after the one that took the last step. */
+/**
+ * Takes a turn. Webhooks take their steps in the order of their ids, after the one that took the last step. The failure of
+ * one does not keep the others from theirs.
+ *
+ * @throws Problem `database_unavailable`
+ */
 export async function takeTurn(
   turn: Turn,
   tools: { reader: Pick<StoreReader, 'decisions'>; pages: DifferencePages; watched: Watched },
@@ -65,23 +78,30 @@ export async function takeTurn(
   };
   const deciding: Deciding = { reader, pages, teamId, now, publicUrl, watch };
   const each = last?.each ?? 1;
-  const found = await reader.decisions.pending({ teamId, now, limit: MAX_WEBHOOKS, each, except });
+  const after = last?.webhookId ?? '';
+  const found = await reader.decisions.pending({ teamId, now, limit: MAX_WEBHOOKS, each, except, after });
   const byWebhook = Map.groupBy(found.decisions, ({ webhookId }) => webhookId);
   for (const { webhookId } of found.ended) byWebhook.set(webhookId, []);
   const decided: Decided[] = [];
+  const failed: Failed[] = [];
   const endsAt = performance.now() + TURN_MS;
   let webhookId = last?.webhookId ?? null;
   let taken = 0;
   let hasMore = false;
   for (const [id, decisions] of inTurn([...byWebhook], webhookId)) {
     if (performance.now() >= endsAt) break;
-    if (decisions.length === 0) {
-      const ended = await endOf({ webhookId: id, until: now }, deciding);
-      if (ended !== undefined) decided.push(ended);
-      hasMore ||= ended !== undefined;
-    } else {
-      const isDone = await decideInOrder(decisions, { deciding, decided, endsAt });
-      hasMore ||= !isDone || decisions.length >= each;
+    try {
+      if (decisions.length === 0) {
+        const ended = await endOf({ webhookId: id, until: now }, deciding);
+        if (ended !== undefined) decided.push(ended);
+        hasMore ||= ended !== undefined;
+      } else {
+        const isDone = await decideInOrder(decisions, { deciding, decided, endsAt });
+        hasMore ||= !isDone || decisions.length >= each;
+      }
+    } catch (error) {
+      if (error instanceof Problem) throw error;
+      failed.push({ webhookId: id, sentence: error instanceof Error ? error.message : String(error) });
     }
     watched.pause();
     webhookId = id;
@@ -90,7 +110,7 @@ export async function takeTurn(
   const hasTime = taken === byWebhook.size && performance.now() < endsAt;
   const room = Math.floor(MAX_DECISIONS / Math.max(1, byWebhook.size));
   const end = { webhookId, each: hasTime ? Math.max(1, Math.min(MAX_OF_WEBHOOK, room)) : 1 };
-  return { decided, end, hasMore: hasMore || !hasTime || byWebhook.size >= MAX_WEBHOOKS };
+  return { decided, failed, end, hasMore: hasMore || !hasTime || byWebhook.size >= MAX_WEBHOOKS };
 }
 
 /**
