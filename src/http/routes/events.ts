@@ -101,8 +101,8 @@ export const listEvents: Operation<KeyedCall<'eventWaits' | 'longCalls' | 'exami
           const either = AbortSignal.any([signal, long.signal]);
           await services.eventWaits.until({ teamId, after, ms, signal: either });
           page = await read(after);
-          // If nothing happened, the wait is over. Events that do not match do not end it.
-        } while (page.next > after && page.bodies.length === 0 && page.isEnd);
+          // If nothing happened, the wait is over. Events that do not match do not end it before its time.
+        } while (page.next > after && page.bodies.length === 0 && page.isEnd && performance.now() < endMs);
         await long.confirm();
       } finally {
         long.end();
