@@ -295,7 +295,7 @@ test('a template is checked and bounded when it is saved', () => {
 });
 
 test('a template that another version of this program has saved may be invalid: the standard body is sent', () => {
-  const rule: Rule = { ...DEFAULT_RULE, format: 'template', template: { text: '${price.of}' } };
+  const rule: Rule = { ...DEFAULT_RULE, format: 'template', template: { text: `\${price.of}` } };
   const event = { body: '{"id":"evt_1","type":"webhook_test","data":{}}', publicUrl: '' };
   const { body, mistake } = shapedBody(rule, event, null);
   assert.equal(body, event.body);
