@@ -106,7 +106,7 @@ const MAX_KNOWN = 1_000;
 const known = new Map<string, boolean>();
 
 /**
- * Whether a filter reads records. The answers are kept, because a long filter takes milliseconds to compile, and a list
+ * Whether a filter reads records. The results are kept, because a long filter takes milliseconds to compile, and a list
  * shows many webhooks. A filter that another version of this program has saved may be invalid here: true.
  */
 function readsRecord(filter: string | null): boolean {

@@ -169,7 +169,7 @@ export class RuleEngine {
 
   #report(teamId: string, { step, outcome, eventId, evaluated }: Decided): void {
     const { webhookId, workflowId } = step;
-    // Evaluations are numbered anew when the next cooldowns end.
+    // The next cooldowns that end have other evaluations with the same numbers.
     if (outcome !== null || 'sent' in step) this.#rests.end(webhookId);
     const counts = 'outcome' in step ? { matched: step.matched, examined: step.examined } : {};
     this.#observer.decisionStepDone?.({

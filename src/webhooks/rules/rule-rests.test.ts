@@ -1,3 +1,4 @@
+/** Webhooks that rest: for how long, and what is remembered of them. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { RuleRests } from './rule-rests.ts';
