@@ -153,17 +153,20 @@ function print(request: IncomingMessage, body: Buffer, mistake: string | undefin
     process.stdout.write(`${JSON.stringify(line)}\n`);
     return;
   }
-  const { records, version, error } = event.data ?? {};
+  const { records, version, error, matched, differences } = event.data ?? {};
   const counts = records && `+${records.added} ~${records.changed} -${records.removed} of ${records.total}`;
   const rest = [
     event.workflowId,
     event.jobId,
     version !== undefined && `version ${version}`,
     counts,
+    matched !== undefined && `${matched} matched`,
+    Array.isArray(differences) && matched !== undefined && differences.map(({ id }) => id).join(', '),
     error,
     attempt > 1 && `attempt ${attempt}`,
   ];
-  const words = [at, 'verified', event.type, ...rest.filter(Boolean)];
+  // A template may have made a body of any form.
+  const words = [at, 'verified', event.type ?? body.toString(), ...rest.filter(Boolean)];
   process.stdout.write(`${words.join(' ').replaceAll('\n', ' ')}\n`);
 }
 
@@ -174,13 +177,16 @@ interface Event {
   data?: {
     version?: number;
     error?: string;
+    /** Only if the webhook has a filter on records. */
+    matched?: number;
+    differences?: { id: string }[];
     records?: { total: number; added: number; changed: number; removed: number };
   };
 }
 
 function parse(body: Buffer): Event {
   try {
-    return JSON.parse(body.toString()) as Event;
+    return (JSON.parse(body.toString()) ?? {}) as Event;
   } catch {
     return { type: '(not JSON)' };
   }
