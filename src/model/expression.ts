@@ -11,11 +11,9 @@ import { EvaluationMistake, ExpressionMistake, mistakeAt } from './expressions/m
 import { hasMixedBranches, mistakeOf, typeWords } from './expressions/sentences.ts';
 import { Steps } from './expressions/steps.ts';
 import { described } from './expressions/values.ts';
+import { MAX_EXPRESSION } from './rule.ts';
 
 export { EvaluationMistake, ExpressionMistake };
-
-/** Maximum number of characters of an expression. */
-export const MAX_EXPRESSION = 4_096;
 
 /** What an expression can read. */
 export interface Names {

@@ -1,15 +1,8 @@
 /** Rules as requests write them, and the sentences about their mistakes. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import {
-  DEFAULT_RULE,
-  durationText,
-  effectiveFirstVersion,
-  hasRule,
-  type Rule,
-  RuleMistake,
-  ruleFrom,
-} from './rule.ts';
+import { DEFAULT_RULE, durationText, hasRule, type Rule, RuleMistake } from './rule.ts';
+import { effectiveFirstVersion, ruleFrom } from './rule-fields.ts';
 
 const PRICE = 'record.price < 50';
 

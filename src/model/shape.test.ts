@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { mediaTypeOf } from './delivery.ts';
 import { EVENT_CATALOG } from './event-catalog.ts';
-import { DEFAULT_RULE, type Rule, ruleFrom } from './rule.ts';
+import { DEFAULT_RULE, type Rule } from './rule.ts';
+import { ruleFrom } from './rule-fields.ts';
 import { type Selection, shapedBody } from './shape.ts';
 
 const PUBLIC_URL = 'https://flowhook.example';

@@ -1,13 +1,6 @@
 /** A webhook, as the API returns it: with the four fields of the contract, or with its settings and state. */
 import { breakerReason } from '../model/lane.ts';
-import {
-  DEFAULT_RULE,
-  durationText,
-  effectiveFirstVersion,
-  FIRST_VERSIONS,
-  FORMATS,
-  type Rule,
-} from '../model/rule.ts';
+import { DEFAULT_RULE, durationText, FIRST_VERSIONS, FORMATS, type Rule } from '../model/rule.ts';
 import { WEBHOOK_STATES, type Webhook } from '../model/webhook.ts';
 import {
   boolean,
@@ -167,7 +160,7 @@ export async function shownWebhook(deps: Pick<WebhookDeps, 'store' | 'sealer' | 
   const settings = { ...of.settings, headers: await headerNames(deps, of) };
   return webhookDetailResource.of({
     ...of,
-    ...ruleFields(of.rule ?? DEFAULT_RULE),
+    ...(await ruleFields(of.rule ?? DEFAULT_RULE)),
     filterMistake: of.ruleMistake,
     settings,
     breaker: await breakerOf(deps, of),
@@ -175,15 +168,22 @@ export async function shownWebhook(deps: Pick<WebhookDeps, 'store' | 'sealer' | 
 }
 
 /** A rule in the form of the API, with `firstVersion` as it takes effect. */
-export function ruleFields(rule: Rule) {
+async function ruleFields(rule: Rule) {
   const { filter, format, template, cooldownMs } = rule;
   return {
     filter,
     format,
     template,
-    firstVersion: effectiveFirstVersion(rule),
+    firstVersion: await firstVersionOf(rule),
     cooldown: cooldownMs === null ? null : durationText(cooldownMs),
   };
+}
+
+/** Compiles the filter only if nothing was chosen. */
+async function firstVersionOf(rule: Rule): Promise<'send' | 'skip'> {
+  if (rule.filter === null) return 'send';
+  if (rule.firstVersion !== null) return rule.firstVersion;
+  return (await import('../model/rule-fields.ts')).effectiveFirstVersion(rule);
 }
 
 /** Why deliveries are held back, and when the next attempt is due. */

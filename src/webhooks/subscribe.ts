@@ -2,15 +2,7 @@
 
 import { Problem } from '../model/error.ts';
 import { canonicalEvents, eventNameMistake } from '../model/event.ts';
-import {
-  DEFAULT_RULE,
-  effectiveFirstVersion,
-  hasRule,
-  RULE_FIELDS,
-  type Rule,
-  type RuleField,
-  ruleFrom,
-} from '../model/rule.ts';
+import { DEFAULT_RULE, hasRule, RULE_FIELDS, type Rule, type RuleField } from '../model/rule.ts';
 import {
   DEFAULT_WEBHOOK_SETTINGS,
   nameMistake,
@@ -144,8 +136,11 @@ export function ruleFieldsOf(fields: object): RuleFields {
 }
 
 /** The rule of a new webhook; null if it has none. Ignores other fields. @throws Problem `field_invalid` */
-export function newRule(fields: object): Rule | null {
-  return orNull(ruleFrom({ ...ruleFieldsOf(fields) }));
+export async function newRule(fields: object): Promise<Rule | null> {
+  const given = ruleFieldsOf(fields);
+  if (Object.keys(given).length === 0) return null;
+  const { ruleFrom } = await import('../model/rule-fields.ts');
+  return orNull(ruleFrom({ ...given }));
 }
 
 /** What `If-Match` compares, and what must not have changed since it was read. */
@@ -183,7 +178,7 @@ export async function changeWebhook(
       Object.keys(ruleFields).length === 0
         ? change
         : // The new rule depends on the stored one, so the change is made only while that is the same.
-          { expected: { rule: before.rule }, ...change, rule: changedRule(ruleFields, before.rule) },
+          { expected: { rule: before.rule }, ...change, rule: await changedRule(ruleFields, before.rule) },
     );
     if (webhook !== undefined) return webhook;
   }
@@ -209,7 +204,8 @@ function settingsOf(changes: object): Partial<WebhookSettings> {
 }
 
 /** The rule after a change; null if it is no rule any more. */
-function changedRule(fields: RuleFields, stored: Rule | null): Rule | null {
+async function changedRule(fields: RuleFields, stored: Rule | null): Promise<Rule | null> {
+  const { effectiveFirstVersion, ruleFrom } = await import('../model/rule-fields.ts');
   const before = stored ?? DEFAULT_RULE;
   const { firstVersion, ...others } = fields;
   const unchosen = ruleFrom(others, before);

@@ -306,7 +306,7 @@ export const readWorkflowChanges: Operation<KeyedCall<'examiner'>> = {
       until: UNTIL.read(call.query),
     });
     const { since, until } = span;
-    const filter = FILTER.read(call.query);
+    const filter = await FILTER.filterFrom(call.query);
     const selection = filter === undefined ? '' : `-${digest(filter)}`;
     const tag = `"${since}-${until.number}.${until.erasures}-changes${selection}-${format}-${encoding}"`;
     setValidators(reply, tag, until);

@@ -84,7 +84,7 @@ export const listEvents: Operation<KeyedCall<'eventWaits' | 'longCalls' | 'exami
     const from = afterFrom(query);
     const limit = LIMIT.read(query) ?? DEFAULT_LIMIT;
     const waitMs = (WAIT.read(query) ?? 0) * 1_000;
-    const filter = FILTER.read(query);
+    const filter = await FILTER.filterFrom(query);
     const signal = disconnectSignal(call);
     const search = { ...services, teamId, limit, signal };
     const read = (after: number) =>
@@ -189,7 +189,7 @@ export const listEventHistory: Operation<KeyedCall<'examiner'>> = {
     const before = historyOrder.from(query);
     const { workflowId } = await workflowFilter(call);
     const jobId = JOB.read(query);
-    const expression = FILTER.read(query);
+    const expression = await FILTER.filterFrom(query);
     const job = jobId === undefined ? undefined : await store.jobs.get({ teamId, id: idFrom('job', jobId) });
     const isTheirs = job !== undefined && (workflowId === undefined || workflowId === job.workflowId);
     if (jobId !== undefined && !isTheirs) throw new Problem('job_not_found');
@@ -345,7 +345,7 @@ export const openStream: Operation<KeyedCall<'streams' | 'examiner'>> = {
 
   async handle({ services, caller, query, request, reply }) {
     const after = lastEventId(request.headers['last-event-id']);
-    const filter = STREAM_FILTER.read(query);
+    const filter = await STREAM_FILTER.filterFrom(query);
     if (request.method === 'HEAD') {
       return reply.type('text/event-stream; charset=utf-8').send();
     }

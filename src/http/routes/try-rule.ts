@@ -1,7 +1,7 @@
 /** Tries the rule of a webhook on past events, without saving or sending anything. */
 import { found, Problem } from '../../model/error.ts';
 import { canonicalEvents, type EventType } from '../../model/event.ts';
-import { RuleMistake, ruleFrom } from '../../model/rule.ts';
+import { RuleMistake } from '../../model/rule.ts';
 import { knownEventsMistake } from '../../model/webhook.ts';
 import { shownTried, tryResultResource } from '../../resources/try-result.ts';
 import { ruleFieldsOf } from '../../webhooks/subscribe.ts';
@@ -66,6 +66,7 @@ export const tryWebhook: Operation<KeyedCall<'examiner'>> = {
     }
     const selection = { teamId, workflowId: workflowId === null ? undefined : String(workflowId), types };
     try {
+      const { ruleFrom } = await import('../../model/rule-fields.ts');
       const rule = ruleFrom({ ...ruleFieldsOf(fields) });
       const tried = await services.examiner.tryRule({ ...selection, rule, last: most });
       return tryResultResource.of({ tried: tried.map(shownTried), mistake: null });

@@ -1,8 +1,7 @@
 /** Webhook operations beyond the contract: list, create, read, update, test, pause, resume. */
 
 import { found } from '../../model/error.ts';
-import { MAX_EXPRESSION } from '../../model/expression.ts';
-import { FIRST_VERSIONS, FORMATS } from '../../model/rule.ts';
+import { FIRST_VERSIONS, FORMATS, MAX_EXPRESSION } from '../../model/rule.ts';
 import {
   knownEventsMistake,
   MAX_PAUSE_REASON,
@@ -207,7 +206,7 @@ export const createWebhook: Operation<KeyedCall<'webhooks'>> = {
       teamId,
       ...subscription,
       name,
-      rule: newRule(others),
+      rule: await newRule(others),
       settings: others,
     });
     if (Object.keys(changes).length > 0) {

@@ -8,11 +8,11 @@ import {
   EvaluationMistake,
   type Expression,
   ExpressionMistake,
-  MAX_EXPRESSION,
   type Names,
   verdict,
 } from '../expression.ts';
 import { parseExactly } from '../record.ts';
+import { MAX_EXPRESSION } from '../rule.ts';
 import { FUNCTIONS, MACROS, METHODS } from './functions.ts';
 
 const FIELDS = ['price', 'title', 'tags', 'sold', 'nested', 'big', 'missing', 'constructor', '__proto__'];

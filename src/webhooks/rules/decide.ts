@@ -2,7 +2,8 @@
 
 import { ExpressionMistake } from '../../model/expression.ts';
 import { afterCooldown } from '../../model/quiet.ts';
-import { effectiveFirstVersion, type Rule } from '../../model/rule.ts';
+import type { Rule } from '../../model/rule.ts';
+import { effectiveFirstVersion } from '../../model/rule-fields.ts';
 import type { Selection } from '../../model/shape.ts';
 import type { FilterMistake } from '../../model/webhook.ts';
 import { countWords, grouped } from '../../std/amounts.ts';

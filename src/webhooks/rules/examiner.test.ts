@@ -166,7 +166,7 @@ test('a command evaluates in its own thread, with the same results', async (t) =
   const { store, databaseUrl, publicUrl, teamId } = set;
   const reader = await openReader(databaseUrl);
   t.after(() => reader.close());
-  const here: Examiner = examinerHere({ store, reader, publicUrl });
+  const here: Examiner = await examinerHere({ store, reader, publicUrl });
   const asked = { teamId, event: await newestChange(set), filter: 'record.price < 50' };
   assert.deepEqual(await here.examineEvent(asked), await set.examiner.examineEvent(asked));
 });

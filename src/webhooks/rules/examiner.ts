@@ -11,7 +11,7 @@ import type { JudgedEvent } from '../../store/operations/rules/decisions.ts';
 import type { Store, StoreReader } from '../../store/store.ts';
 import type { Progress } from './examination.ts';
 import { GuardedThread, type StartRules, TooSlowError } from './guarded-thread.ts';
-import { RuleReading, type Tried } from './rule-reading.ts';
+import type { Tried } from './rule-reading.ts';
 import type { RuleCalls } from './rule-thread.ts';
 
 /** Maximum number of calls that wait for their turn. */
@@ -119,11 +119,12 @@ export class ExaminerThread implements Examiner {
 }
 
 /** An examiner that evaluates in this thread, for commands. */
-export function examinerHere(input: {
+export async function examinerHere(input: {
   store: Pick<Store, 'events' | 'now'>;
   reader: Pick<StoreReader, 'records'>;
   publicUrl: () => string;
-}): Examiner {
+}): Promise<Examiner> {
+  const { RuleReading } = await import('./rule-reading.ts');
   const reading = new RuleReading(input.reader);
   return examinerBy(input, (async (_teamId, name, asked) => reading[name](asked as never)) as Call);
 }

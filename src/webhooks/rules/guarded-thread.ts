@@ -5,7 +5,8 @@ import type { Logger } from '../../observe/log.ts';
 import { startThread } from '../../std/own-files.ts';
 import { Thread, ThreadOnDemand } from '../../std/thread.ts';
 import type { Place } from './decide.ts';
-import { type FromRules, type RuleCalls, type RuleThreadData, type ToRules, WATCHED } from './rule-thread.ts';
+import type { FromRules, RuleCalls, RuleThreadData, ToRules } from './rule-thread.ts';
+import { WATCHED } from './watched.ts';
 
 /**
  * How much processor time one evaluation may take. Time on the clock would also count while the thread waits for a

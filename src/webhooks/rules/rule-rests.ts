@@ -1,7 +1,6 @@
 /** Webhooks whose rules take too long or fail: they rest, and the evaluations that were ended are not repeated. */
 
 import type { Place } from './decide.ts';
-import { isSame } from './turn.ts';
 
 const FIRST_REST_MS = 1_000;
 const MAX_REST_MS = 60_000;
@@ -47,4 +46,10 @@ export class RuleRests {
   end(webhookId: string): void {
     this.#webhooks.delete(webhookId);
   }
+}
+
+export function isSame(one: Place, other: Place): boolean {
+  return (
+    one.webhookId === other.webhookId && one.sequence === other.sequence && one.rewrites === other.rewrites
+  );
 }

@@ -18,18 +18,13 @@ import {
   type Tried,
 } from './rule-reading.ts';
 import { type Turn, type Turned, takeTurn } from './turn.ts';
+import { WATCHED } from './watched.ts';
 
 export interface RuleThreadData {
   databaseUrl: string;
   /** See `WATCHED`. */
   watched: Int32Array;
 }
-
-/**
- * The places in the shared memory: how many evaluations were started, the number of the current one within its event, and
- * whether an evaluation is in progress.
- */
-export const WATCHED = { begun: 0, examined: 1, isEvaluating: 2, length: 3 } as const;
 
 /** What the thread can do, with its input and its result. */
 export interface RuleCalls {

@@ -9,7 +9,8 @@ import { listed, setUpRules } from '../../../test/support/webhooks/rules.ts';
 import { startThread } from '../../std/own-files.ts';
 import { TOO_SLOW } from './examination.ts';
 import type { StartRules } from './guarded-thread.ts';
-import { WATCHED } from './rule-thread.ts';
+
+import { WATCHED } from './watched.ts';
 
 const FILTER = 'record.n > 0';
 const records = { a: { n: 1 }, b: { n: 2 }, c: { n: 3 } };

@@ -5,6 +5,7 @@ import type { StoreReader } from '../../store/store.ts';
 import type { DifferencePages } from './compared-records.ts';
 import { type Decided, type Deciding, decide, endOf, type Place } from './decide.ts';
 import type { Marks } from './examination.ts';
+import { isSame } from './rule-rests.ts';
 
 /** Maximum number of webhooks whose pending decisions are read for a turn. */
 const MAX_WEBHOOKS = 100;
@@ -130,12 +131,6 @@ async function decideInOrder(
     if (hasChangedQuiet || performance.now() >= endsAt) return place === decisions.length - 1;
   }
   return true;
-}
-
-export function isSame(one: Place, other: Place): boolean {
-  return (
-    one.webhookId === other.webhookId && one.sequence === other.sequence && one.rewrites === other.rewrites
-  );
 }
 
 /** Orders webhooks by their ids, beginning after one of them. */
