@@ -9,7 +9,7 @@ import { type Sink, startSink } from './sink.ts';
 import { openTables, type Tables } from './tables.ts';
 
 const FILTERS = 100;
-const RECORDS = 25_000;
+const RECORDS = 100_000;
 /** Queue calls per second. */
 const RATE = 200;
 const CONNECTIONS = 16;
@@ -25,13 +25,15 @@ const benchmark: Benchmark = {
   about:
     `A version with ${RECORDS.toLocaleString('en')} differences is published in each round, and decided for ${FILTERS} webhooks, each with a filter such as ` +
     `fallsBelow(previous.price, record.price, 50). "queue p99": the time within which 99 % of queue calls end, at ${RATE} per second, ` +
-    'while these decisions are pending ("deciding"), and before and after that ("undisturbed"). "evaluations": of filters, per second, ' +
+    'while these decisions are pending ("deciding"), after such a version of a workflow without webhooks ("published"), and at rest ("undisturbed"). "evaluations": of filters, per second, ' +
     'beside these calls. "to receipt": the time from the timestamp of an event about one difference, when its transaction starts, to its receipt, ' +
     `by a webhook without a filter and by one with a filter that reads the record. Commits are durable (SQLite: synchronous=FULL; PostgreSQL: ${DURABILITY}).`,
   units: {
     'queue p50, undisturbed': 'ms',
+    'queue p50, published': 'ms',
     'queue p50, deciding': 'ms',
     'queue p99, undisturbed': 'ms',
+    'queue p99, published': 'ms',
     'queue p99, deciding': 'ms',
     'queue p99, ratio': '',
     evaluations: '/s',
@@ -73,6 +75,7 @@ async function contestant(
     {
       'default/holder.yaml': 'source: { type: command, command: [sleep, "900"] }\n',
       'default/shop.yaml': 'source: { type: push }\n',
+      'default/plain.yaml': 'source: { type: push }\n',
       'default/tick.yaml': 'source: { type: push }\n',
     },
     { FLOWHOOK_MAX_RUNNING_JOBS: '1' },
@@ -127,15 +130,15 @@ async function contestant(
     return took;
   }
   let shown = 0;
-  const pushAll = () => {
+  const pushAll = (workflowId: string) => {
     shown += 1;
     const lines = Array.from(
       { length: RECORDS },
       (_, n) => `{"id":"r${n}","price":${(n * 7 + shown * 37) % 101}}`,
     );
-    return push('shop', lines.join('\n'));
+    return push(workflowId, lines.join('\n'));
   };
-  await pushAll();
+  for (const workflowId of ['shop', 'plain']) await pushAll(workflowId);
   await push('tick', '{"id":"a","price":0}');
   await decided(tables);
   return {
@@ -146,7 +149,9 @@ async function contestant(
       prepared += WORKFLOWS_A_ROUND;
       const figures: Record<string, number> = await receipts();
       const before = await queueing(() => pause(UNDISTURBED_MS).then(() => undefined));
-      await pushAll();
+      await pushAll('plain');
+      const published = await queueing(() => pause(UNDISTURBED_MS).then(() => undefined));
+      await pushAll('shop');
       const from = performance.now();
       const beside = await queueing(() => decided(tables));
       const seconds = (performance.now() - from) / 1_000;
@@ -158,6 +163,7 @@ async function contestant(
         ['p99', 0.99],
       ] as const) {
         figures[`queue ${percent}, undisturbed`] = at(undisturbed, share);
+        figures[`queue ${percent}, published`] = at(published, share);
         figures[`queue ${percent}, deciding`] = at(beside, share);
       }
       figures['queue p99, ratio'] = at(beside, 0.99) / at(undisturbed, 0.99);
