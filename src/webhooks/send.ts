@@ -73,10 +73,11 @@ export async function sendAttempt(sender: Sender, outgoing: Outgoing): Promise<S
   // A custom header named `traceparent` takes precedence.
   if (traceparent !== undefined && !to.headers.includes('traceparent')) made.traceparent = traceparent;
   const body = Buffer.from(text, 'utf8');
-  const type = { 'content-type': mediaTypeOf(text) };
-  const headers = to.headers.map((value, place) =>
-    place % 2 === 1 && to.headers[place - 1] === 'content-type' ? type['content-type'] : value,
-  );
+  const headers = [...to.headers];
+  const type = mediaTypeOf(text);
+  if (type !== to.loggedHeaders['content-type']) {
+    headers[headers.findIndex((name, at) => at % 2 === 0 && name === 'content-type') + 1] = type;
+  }
   for (const [name, value] of Object.entries(made)) headers.push(name, value);
   const exchange = new Exchange(sender.dispatcher, { origin: to.origin, path: to.path, headers, body });
   const timer = setTimeout(
@@ -109,7 +110,12 @@ export async function sendAttempt(sender: Sender, outgoing: Outgoing): Promise<S
       response: came.response === null ? null : to.hide(came.response),
       details: {
         url: to.url,
-        requestHeaders: { ...to.loggedHeaders, ...type, 'content-length': String(body.length), ...made },
+        requestHeaders: {
+          ...to.loggedHeaders,
+          'content-type': type,
+          'content-length': String(body.length),
+          ...made,
+        },
         responseHeaders: loggedResponse(exchange.headers, to.hide),
         ...whereAndWhen(exchange, { startMs, queuedMs: outgoing.queuedMs, failed }),
       },
