@@ -9,6 +9,8 @@
  * The tables are the queue. What a turn has found is written in one transaction, so a crash repeats a turn, and neither
  * loses nor doubles a message. A decision that takes long is made in many steps, between those of others.
  */
+
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from '../../observe/log.ts';
 import type { Observer } from '../../observe/observer.ts';
 import type { Chore } from '../../std/chore.ts';
@@ -27,6 +29,12 @@ const EVERY_MS = 500;
 const LEASE_MS = 6_000;
 /** If nothing could be written in this many turns of a team, its next turn waits for the next search. */
 const MAX_UNWRITTEN = 3;
+/**
+ * While a decision takes more than one turn, the engine pauses after each round for a multiple of its duration, so that
+ * most of the processor, its caches and the writer are left to requests.
+ */
+const REST_SHARE = 3;
+const MAX_REST_MS = 500;
 
 export class RuleEngine {
   readonly #store: Store;
@@ -40,6 +48,8 @@ export class RuleEngine {
   readonly #ends = new Map<string, TurnEnd>();
   /** The number of turns of each team since one was written. */
   readonly #unwritten = new Map<string, number>();
+  /** Whether the current round has left a decision unfinished. */
+  #isLong = false;
 
   /** @param input.startThread starts the rule thread; tests pass their own function */
   constructor(input: {
@@ -100,12 +110,17 @@ export class RuleEngine {
     const log = this.#log;
     for (let goesOn = true; goesOn && !signal.aborted; ) {
       goesOn = false;
+      this.#isLong = false;
+      const fromMs = performance.now();
       await forDueTeams(
         { store, log, item: 'decisions', failed: 'decisions.not_made', signal },
         async (teamId) => {
           if (await this.#takeTurn(teamId)) goesOn = true;
         },
       );
+      if (!goesOn || !this.#isLong) continue;
+      const tookMs = performance.now() - fromMs;
+      await pause(Math.min(REST_SHARE * tookMs, MAX_REST_MS), undefined, { signal }).catch(() => undefined);
     }
   }
 
@@ -133,6 +148,7 @@ export class RuleEngine {
         return false;
       }
       this.#ends.set(teamId, end);
+      this.#isLong ||= decided.some(({ step }) => 'progress' in step);
       const counts = await store.decisions.step({ teamId, steps: decided.map(({ step }) => step) });
       const written = decided.filter((_, place) => counts[place]);
       for (const one of written) this.#report(teamId, one);
