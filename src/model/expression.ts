@@ -2,7 +2,7 @@
  * Filters and templates: expressions of the Common Expression Language (CEL) over an event and one difference.
  *
  * A missing field is null. Comparisons of order with a null are false; arithmetic, functions and lists of a null are
- * null; null counts as false where a condition is expected. docs/reference/filters.md, which is generated, describes the language.
+ * null; null counts as false where a condition is expected. The generated reference of filters describes the language.
  */
 import { Environment } from '@marcbachmann/cel-js';
 import { Compiler, type Node } from './expressions/code.ts';
