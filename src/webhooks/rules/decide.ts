@@ -31,8 +31,13 @@ import {
   selectionOf,
 } from './examination.ts';
 
-/** Maximum number of differences, and of milliseconds, that one step of a decision takes. */
-const STEP_DIFFERENCES = 2_000;
+/**
+ * The bounds of one step of a decision. Each step is written, so too many small ones would delay other writes; the bound
+ * of characters keeps the webhooks of a version on pages that are still in memory.
+ */
+const STEP_DIFFERENCES = 20_000;
+const STEP_CHARACTERS = 2_097_152;
+const STEP_QUIET = 1_000;
 const STEP_MS = 50;
 /** Maximum number of cooldowns whose end goes into one message. */
 const ENDED_AT_ONCE = 2_000;
@@ -198,6 +203,7 @@ async function examineDifferences(
   const quiet = new Map<string, QuietOf>();
   const deadline = performance.now() + STEP_MS;
   const last = progress.examined + STEP_DIFFERENCES;
+  let characters = 0;
   const hasQuiet = judge.expression !== null && (asked.hasQuiet === true || judge.cooldownMs !== null);
   const quietOf = async (records: readonly ComparedRecord[]): Promise<ReadonlyMap<string, QuietRow>> => {
     if (asked.known !== undefined) return asked.known;
@@ -216,12 +222,14 @@ async function examineDifferences(
       page?.records.slice(progress.offset) ?? listedRecords(facts.differences).slice(progress.examined);
     const known = await quietOf(records);
     for (const record of records) {
-      if (!isGone && (progress.examined >= last || performance.now() >= deadline)) {
+      const isFull = progress.examined >= last || characters >= STEP_CHARACTERS || quiet.size >= STEP_QUIET;
+      if (!isGone && (isFull || performance.now() >= deadline)) {
         return { isDone: false, matches: false, selection: null, reason: null, quiet };
       }
       const changed = examineDifference(progress, record, known.get(record.id), judge);
       if (changed !== undefined) quiet.set(record.id, changed);
       progress.offset += 1;
+      characters += (record.before?.length ?? 0) + (record.after?.length ?? 0);
     }
     // Without a filter, only the records that the message lists are read.
     const isFull = judge.expression === null && progress.truncated;

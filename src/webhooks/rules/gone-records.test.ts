@@ -1,7 +1,7 @@
 /** Decisions about records that are erased before they are all examined. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { listed, setUpRules } from '../../../test/support/webhooks/rules.ts';
+import { listed, manyRecords, setUpRules } from '../../../test/support/webhooks/rules.ts';
 
 /** Runs `meanwhile` before an engine writes its nth step. */
 function before(
@@ -23,13 +23,10 @@ function before(
   };
 }
 
-const numbered = (count: number) =>
-  Object.fromEntries(Array.from({ length: count }, (_, n) => [`r${n}`, { n }]));
-
 test('a decision starts again if records are erased between its steps', async (t) => {
   const { subscribe, publish, engine, sent, decisions, store, at } = await setUpRules(t);
   const webhook = await subscribe({ filter: 'record.n == 1 || record.n == 4999', firstVersion: 'send' });
-  await publish(numbered(5_000));
+  await publish(manyRecords(5_000));
   const erasing = before(store, 2, async () => {
     await store.erasure.remove({ ...at, seqs: [2, 3] });
   });
@@ -43,7 +40,7 @@ test('a record that became quiet before its decision started again is sent all t
   const { subscribe, publish, engine, sent, store, at } = await setUpRules(t);
   const filter = 'record.n == 1 || record.n == 4999';
   const webhook = await subscribe({ filter, firstVersion: 'send', cooldownMs: 3_600_000 });
-  await publish(numbered(5_000));
+  await publish(manyRecords(5_000));
   const erasing = before(store, 2, async () => {
     await store.erasure.remove({ ...at, seqs: [4] });
   });

@@ -1,7 +1,7 @@
 /** The engine of the rules, with a real store and a real thread. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { listed, type Records, setUpRules } from '../../../test/support/webhooks/rules.ts';
+import { listed, manyRecords, type Records, setUpRules } from '../../../test/support/webhooks/rules.ts';
 
 const prices = (values: Record<string, number | null>): Records =>
   Object.fromEntries(Object.entries(values).map(([id, price]) => [id, { price, name: `The ${id}` }]));
@@ -43,12 +43,12 @@ test('if no difference matches, nothing is sent, and the decision says why', asy
 test('all differences of a version are examined, in several steps', async (t) => {
   const { subscribe, publish, engine, sent, decisions, done } = await setUpRules(t);
   const webhook = await subscribe({ filter: 'record.n == 4999 || record.n == 3', firstVersion: 'send' });
-  await publish(Object.fromEntries(Array.from({ length: 5_000 }, (_, n) => [`r${n}`, { n }])));
+  await publish(manyRecords(5_000));
   await engine().tick();
   const [message] = await sent(webhook);
   assert.deepEqual(message && listed(message), ['added r3', 'added r4999']);
   assert.deepEqual(await decisions(webhook), [{ state: 'sent', matched: 2, examined: 5_000, reason: null }]);
-  assert.ok(done.length >= 3, 'a step examines at most 2,000 differences');
+  assert.ok(done.length >= 3, `${done.length} steps`);
 });
 
 test('a message lists as many matching differences as fit, and counts all', async (t) => {
@@ -153,7 +153,7 @@ test('teams take turns, so that a large decision does not delay a small one', as
     ['workflow_data_change'],
     other,
   );
-  await publish(Object.fromEntries(Array.from({ length: 9_000 }, (_, n) => [`r${n}`, { n }])));
+  await publish(manyRecords(9_000));
   await publish({ a: { n: 1 } }, other);
   await engine().tick();
   const ends = done.filter(({ outcome }) => outcome !== null).map(({ webhookId }) => webhookId);
@@ -163,7 +163,7 @@ test('teams take turns, so that a large decision does not delay a small one', as
 test('a decision continues where it was when its node was killed', async (t) => {
   const { subscribe, publish, engine, sent, done, store, another } = await setUpRules(t);
   const webhook = await subscribe({ filter: 'record.n == 4000', firstVersion: 'send' });
-  await publish(Object.fromEntries(Array.from({ length: 5_000 }, (_, n) => [`r${n}`, { n }])));
+  await publish(manyRecords(5_000));
   // The commit of the second step is lost, as if the node had died before it.
   let steps = 0;
   const dying = {

@@ -1,10 +1,11 @@
 /** One turn of a team: a step of as many of its decisions as fit into a short time. */
 import { Problem } from '../../model/error.ts';
 import type { PendingDecision } from '../../store/operations/rules/decisions.ts';
+import type { DecisionStep } from '../../store/operations/rules/steps.ts';
 import type { StoreReader } from '../../store/store.ts';
 import type { DifferencePages } from './compared-records.ts';
 import { type Decided, type Deciding, decide, endOf, type Place } from './decide.ts';
-import type { Marks } from './examination.ts';
+import type { Marks, Progress } from './examination.ts';
 import { isSame } from './rule-rests.ts';
 
 /** Maximum number of webhooks whose pending decisions are read for a turn. */
@@ -15,6 +16,12 @@ const MAX_WEBHOOKS = 100;
  */
 const MAX_DECISIONS = 200;
 const MAX_OF_WEBHOOK = 32;
+/**
+ * The bounds of what a turn writes in one transaction, in steps and characters. Other writes wait for the transaction,
+ * and requests wait while the node loads and sends the deliveries that it has made due.
+ */
+const MAX_STEPS = 32;
+const MAX_CHARACTERS = 65_536;
 /** A turn begins no more steps after this time, so that other teams do not wait long. */
 const TURN_MS = 200;
 
@@ -86,18 +93,19 @@ export async function takeTurn(
   const decided: Decided[] = [];
   const failed: Failed[] = [];
   const endsAt = performance.now() + TURN_MS;
+  const isOver = () => performance.now() >= endsAt || isFull(decided);
   let webhookId = last?.webhookId ?? null;
   let taken = 0;
   let hasMore = false;
   for (const [id, decisions] of inTurn([...byWebhook], webhookId)) {
-    if (performance.now() >= endsAt) break;
+    if (isOver()) break;
     try {
       if (decisions.length === 0) {
         const ended = await endOf({ webhookId: id, until: now }, deciding);
         if (ended !== undefined) decided.push(ended);
         hasMore ||= ended !== undefined;
       } else {
-        const isDone = await decideInOrder(decisions, { deciding, decided, endsAt });
+        const isDone = await decideInOrder(decisions, { deciding, decided, isOver });
         hasMore ||= !isDone || decisions.length >= each;
       }
     } catch (error) {
@@ -108,7 +116,7 @@ export async function takeTurn(
     webhookId = id;
     taken += 1;
   }
-  const hasTime = taken === byWebhook.size && performance.now() < endsAt;
+  const hasTime = taken === byWebhook.size && !isOver();
   const room = Math.floor(MAX_DECISIONS / Math.max(1, byWebhook.size));
   const end = { webhookId, each: hasTime ? Math.max(1, Math.min(MAX_OF_WEBHOOK, room)) : 1 };
   return { decided, failed, end, hasMore: hasMore || !hasTime || byWebhook.size >= MAX_WEBHOOKS };
@@ -120,7 +128,7 @@ export async function takeTurn(
  */
 async function decideInOrder(
   decisions: readonly PendingDecision[],
-  { deciding, decided, endsAt }: { deciding: Deciding; decided: Decided[]; endsAt: number },
+  { deciding, decided, isOver }: { deciding: Deciding; decided: Decided[]; isOver: () => boolean },
 ): Promise<boolean> {
   for (const [place, decision] of decisions.entries()) {
     const one = await decide({ ...decision, turn: decision.turn + place }, deciding);
@@ -128,9 +136,26 @@ async function decideInOrder(
     const { step } = one;
     const hasChangedQuiet = (step.quiet?.set ?? []).length > 0;
     if (!('outcome' in step)) return false;
-    if (hasChangedQuiet || performance.now() >= endsAt) return place === decisions.length - 1;
+    if (hasChangedQuiet || isOver()) return place === decisions.length - 1;
   }
   return true;
+}
+
+function isFull(decided: readonly Decided[]): boolean {
+  const characters = decided.reduce((sum, { step }) => sum + charactersOf(step), 0);
+  return decided.length >= MAX_STEPS || characters >= MAX_CHARACTERS;
+}
+
+/** About how much a step writes. */
+function charactersOf(step: DecisionStep): number {
+  const message = 'outcome' in step ? step.outcome : 'sent' in step ? step.sent : null;
+  const body = message !== null && 'body' in message ? (message.body?.length ?? 0) : 0;
+  const progress = 'progress' in step ? (step.progress as Progress).listedBytes : 0;
+  const quiet = (step.quiet?.set ?? []).reduce(
+    (sum, { sent, newest }) => sum + (sent?.length ?? 0) + (newest?.length ?? 0),
+    0,
+  );
+  return body + progress + quiet;
 }
 
 /** Orders webhooks by their ids, beginning after one of them. */

@@ -143,3 +143,10 @@ export async function setUpRules(t: TestContext, options: { databaseUrl?: string
 export function listed({ data }: Sent): string[] {
   return (data.differences ?? []).map(({ type, id }) => `${type} ${id}`);
 }
+
+const TEXT = 'x'.repeat(1_000);
+
+/** Records `r0`, `r1` … with their number in `n`, and so long that a step examines about 2,000 of them. */
+export function manyRecords(count: number): Records {
+  return Object.fromEntries(Array.from({ length: count }, (_, n) => [`r${n}`, { n, text: TEXT }]));
+}
