@@ -153,3 +153,15 @@ test('a message about a lost commit is sent once', async (t) => {
   await engine.tick();
   assert.deepEqual(await messages(), ['a 40', 'a 30, at the end']);
 });
+
+test('a cooldown that is over before its event is decided ends in the same tick', async (t) => {
+  const { publish, engine, advance, messages, store, at, webhook } = await withCooldown(t);
+  await publish(price({ a: 60 }));
+  await publish(price({ a: 40 }));
+  advance(HOUR_MS);
+  await engine.tick();
+  assert.deepEqual(await messages(), ['a 40']);
+  const until = Number.MAX_SAFE_INTEGER;
+  const { teamId } = at;
+  assert.equal(await store.decisions.ended({ teamId, webhookId: webhook, until, limit: 1 }), undefined);
+});

@@ -119,7 +119,8 @@ export async function takeTurn(
   const hasTime = taken === byWebhook.size && !isOver();
   const room = Math.floor(MAX_DECISIONS / Math.max(1, byWebhook.size));
   const end = { webhookId, each: hasTime ? Math.max(1, Math.min(MAX_OF_WEBHOOK, room)) : 1 };
-  return { decided, failed, end, hasMore: hasMore || !hasTime || byWebhook.size >= MAX_WEBHOOKS };
+  const isLeft = byWebhook.size >= MAX_WEBHOOKS || decided.some(({ step }) => hasEnded(step, now));
+  return { decided, failed, end, hasMore: hasMore || !hasTime || isLeft };
 }
 
 /**
@@ -139,6 +140,11 @@ async function decideInOrder(
     if (hasChangedQuiet || isOver()) return place === decisions.length - 1;
   }
   return true;
+}
+
+/** Whether a cooldown that a step begins is already over, because its event is old. */
+function hasEnded({ quiet }: DecisionStep, now: number): boolean {
+  return (quiet?.set ?? []).some(({ until }) => until <= now);
 }
 
 function isFull(decided: readonly Decided[]): boolean {

@@ -55,7 +55,9 @@ const anyRule = fc.option(rule, { freq: 8 });
 
 const webhook = fc.nat({ max: 2 });
 const kind = <Kind extends string>(name: Kind) => fc.constant(name);
-const ms = fc.constantFrom(1_000, 30_000, MINUTE_MS, 5 * MINUTE_MS, 40 * MINUTE_MS, -30_000, -10 * MINUTE_MS);
+const forward = fc.constantFrom(1_000, 30_000, MINUTE_MS, 5 * MINUTE_MS, 40 * MINUTE_MS);
+const back = fc.constantFrom(-30_000, -10 * MINUTE_MS);
+const ms = fc.oneof({ weight: 5, arbitrary: forward }, { weight: 2, arbitrary: back });
 
 const step: fc.Arbitrary<Step> = fc.oneof(
   {
@@ -75,7 +77,8 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       kind: kind('crash'),
       call: fc.nat({ max: 8 }),
       isCommitted: fc.boolean(),
-      ms: fc.oneof(fc.constant(0), ms),
+      // The dead node may have ended cooldowns at its time. If the clock were set back now, the model would not know.
+      ms: fc.oneof(fc.constant(0), forward),
     }),
   },
   { weight: 1, arbitrary: fc.record({ kind: kind('race') }) },
