@@ -223,6 +223,36 @@ export const QUESTIONS: readonly Question[] = [
   { name: 'growth', benchmark: 'growth', ...GROWTH },
   { name: 'growth-postgres', benchmark: 'growth-postgres', ...GROWTH },
   {
+    name: 'filters',
+    benchmark: 'filters',
+    columns: [
+      ['queue p99, undisturbed', 'queue calls at rest, 99 % within'],
+      ['queue p99, published', 'after a version without webhooks'],
+      ['queue p99, deciding', 'while 100 filters decide'],
+      ['to receipt p50, no filter', 'event to receipt, no filter'],
+      ['to receipt p50, filter', 'event to receipt, with a filter'],
+      ['evaluations', 'evaluations beside the calls'],
+    ],
+    rows: [['flowhook', 'Flowhook on SQLite']],
+    plotted: ['queue calls at rest, 99 % within', 'while 100 filters decide'],
+  },
+  {
+    name: 'evaluations',
+    benchmark: 'evaluate',
+    columns: [
+      ['a field', 'record.price < 100'],
+      ['five functions, five fields', 'five functions, five fields'],
+      ['a regular expression', 'a regular expression'],
+      ['a field, with JSON', 'record.price < 100, with JSON'],
+      ['five functions, five fields, with JSON', 'five functions, with JSON'],
+    ],
+    rows: [
+      ['JavaScript', 'the same condition in JavaScript'],
+      ['flowhook', 'Flowhook'],
+    ],
+    plotted: ['record.price < 100, with JSON', 'five functions, with JSON'],
+  },
+  {
     name: 'memory',
     benchmark: 'footprint',
     columns: [
