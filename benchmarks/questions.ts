@@ -229,7 +229,6 @@ export const QUESTIONS: readonly Question[] = [
       ['queue p99, undisturbed', 'queue calls at rest, 99 % within'],
       ['queue p99, published', 'after a version without webhooks'],
       ['queue p99, deciding', 'while 100 filters decide'],
-      ['to receipt p50, no filter', 'event to receipt, no filter'],
       ['to receipt p50, filter', 'event to receipt, with a filter'],
       ['evaluations', 'evaluations beside the calls'],
     ],
