@@ -64,7 +64,7 @@ export interface WebhookDetail {
   /** Expression that decides what is sent (Common Expression Language). `null` if all is sent. */
   filter: string | null;
   /** Form of the body. */
-  format: 'standard' | 'cloudevents' | 'template';
+  format: 'standard' | 'cloudevents' | 'template' | 'slack' | 'discord' | 'teams' | 'mail';
   /** JSON that is sent with the format `template`, before its expressions are replaced. `null` if none. */
   template: unknown;
   /** Whether the first version of a workflow is sent. */
@@ -953,7 +953,7 @@ export interface NewWebhook {
   /** Expression in the Common Expression Language that decides which events, or which of their differences, are sent. `null` to send all. */
   filter?: string | null;
   /** Form of the body: `standard`, `cloudevents` (CloudEvents 1.0, structured mode), or `template`. `null` for `standard`. */
-  format?: 'standard' | 'cloudevents' | 'template' | null;
+  format?: 'standard' | 'cloudevents' | 'template' | 'slack' | 'discord' | 'teams' | 'mail' | null;
   /** JSON to send with the format `template`; `${…}` in its strings holds expressions. At most 16 KiB. `null` for none. */
   template?: unknown;
   /** Whether the first version of a workflow is sent. `null`: `skip` if the filter reads records, otherwise `send`. */
@@ -969,7 +969,7 @@ export interface WebhookChanges {
   /** Expression in the Common Expression Language that decides which events, or which of their differences, are sent. `null` to send all. */
   filter?: string | null;
   /** Form of the body: `standard`, `cloudevents` (CloudEvents 1.0, structured mode), or `template`. `null` for `standard`. */
-  format?: 'standard' | 'cloudevents' | 'template' | null;
+  format?: 'standard' | 'cloudevents' | 'template' | 'slack' | 'discord' | 'teams' | 'mail' | null;
   /** JSON to send with the format `template`; `${…}` in its strings holds expressions. At most 16 KiB. `null` for none. */
   template?: unknown;
   /** Whether the first version of a workflow is sent. `null`: `skip` if the filter reads records, otherwise `send`. */
@@ -1004,7 +1004,7 @@ export interface TryWebhookRequest {
   /** Expression in the Common Expression Language that decides which events, or which of their differences, are sent. `null` to send all. */
   filter?: string | null;
   /** Form of the body: `standard`, `cloudevents` (CloudEvents 1.0, structured mode), or `template`. `null` for `standard`. */
-  format?: 'standard' | 'cloudevents' | 'template' | null;
+  format?: 'standard' | 'cloudevents' | 'template' | 'slack' | 'discord' | 'teams' | 'mail' | null;
   /** JSON to send with the format `template`; `${…}` in its strings holds expressions. At most 16 KiB. `null` for none. */
   template?: unknown;
   /** Whether the first version of a workflow is sent. `null`: `skip` if the filter reads records, otherwise `send`. */

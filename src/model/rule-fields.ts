@@ -36,6 +36,7 @@ export function ruleFrom(fields: Readonly<Record<string, unknown>>, before: Rule
   const format = given('format') ? formatFrom(fields.format) : before.format;
   const kept = format === 'template' ? before.template : null;
   const rule: Rule = {
+    ...before,
     filter: given('filter') ? filterFrom(fields.filter) : before.filter,
     format,
     template: given('template') ? fields.template : kept,

@@ -1,7 +1,17 @@
 /** Rules as requests write them, and the sentences about their mistakes. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { DEFAULT_RULE, durationText, hasRule, type Rule, RuleMistake } from './rule.ts';
+import {
+  DEFAULT_RULE,
+  durationText,
+  FORMATS,
+  hasRule,
+  isForPeople,
+  type Rule,
+  RuleMistake,
+  storedRule,
+  timeZoneOf,
+} from './rule.ts';
 import { effectiveFirstVersion, ruleFrom } from './rule-fields.ts';
 
 const PRICE = 'record.price < 50';
@@ -31,6 +41,8 @@ test('fields that are not given keep their value, and null resets them', () => {
     template: null,
     firstVersion: 'send',
     cooldownMs: 21_600_000,
+    digest: null,
+    timeZone: null,
   });
   assert.deepEqual(ruleFrom({ format: null }, before), { ...before, format: 'standard' });
   assert.deepEqual(ruleFrom({ cooldown: null, firstVersion: null }, before), {
@@ -108,7 +120,7 @@ test('a mistake names the field, the place, and the nearest right name', () => {
   assert.deepEqual([filter.code, filter.field, filter.from, filter.to], ['field_invalid', 'filter', 8, 14]);
   assert.equal(
     mistakeOf({ format: 'cloudevent' }).message,
-    '`format`: must be "standard" or "cloudevents" or "template"; did you mean "cloudevents"?',
+    '`format`: must be "standard" or "cloudevents" or "template" or "slack" or "discord" or "teams" or "mail"; did you mean "cloudevents"?',
   );
   assert.equal(mistakeOf({ firstVersion: 'never' }).message, '`firstVersion`: must be "send" or "skip"');
   assert.equal(mistakeOf({ filter: 5 }).message, '`filter`: must be an expression in a string, or null');
@@ -127,4 +139,18 @@ test('a filter that another version of this program has saved may be invalid: it
   const stored = { ...DEFAULT_RULE, filter: 'price.of < 5', cooldownMs: 60_000 };
   assert.equal(effectiveFirstVersion(stored), 'skip');
   assert.equal(ruleFrom({ cooldown: '2m' }, stored).cooldownMs, 120_000);
+});
+
+test('a rule of an earlier version has neither a digest nor a zone', () => {
+  const text = '{"filter":null,"format":"cloudevents","template":null,"firstVersion":null,"cooldownMs":null}';
+  assert.deepEqual(storedRule(text), { ...DEFAULT_RULE, format: 'cloudevents' });
+});
+
+test('four formats are for people, whose times are in the zone of the rule, of its digest, or UTC', () => {
+  assert.deepEqual(FORMATS.filter(isForPeople), ['slack', 'discord', 'teams', 'mail']);
+  assert.equal(timeZoneOf(DEFAULT_RULE), 'UTC');
+  const digest = { at: '08:00', timeZone: 'Europe/Zurich' };
+  assert.equal(timeZoneOf({ timeZone: null, digest }), 'Europe/Zurich');
+  assert.equal(timeZoneOf({ timeZone: 'Asia/Tokyo', digest }), 'Asia/Tokyo');
+  assert.equal(timeZoneOf({ timeZone: null, digest: { everyMs: 60_000 } }), 'UTC');
 });

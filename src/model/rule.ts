@@ -1,22 +1,31 @@
 /** The rule of a webhook: which events and differences it receives, and in which form. */
+import type { Digest } from './digest.ts';
 import { Problem } from './error.ts';
 
 /** Maximum number of characters of an expression. */
 export const MAX_EXPRESSION = 4_096;
 
-export const FORMATS = ['standard', 'cloudevents', 'template'] as const;
+export const FORMATS = ['standard', 'cloudevents', 'template', 'slack', 'discord', 'teams', 'mail'] as const;
+type Format = (typeof FORMATS)[number];
+/** The formats that people read. */
+export const FORMATS_FOR_PEOPLE = ['slack', 'discord', 'teams', 'mail'] as const;
+export type FormatForPeople = (typeof FORMATS_FOR_PEOPLE)[number];
 export const FIRST_VERSIONS = ['send', 'skip'] as const;
 
 export interface Rule {
   /** An expression; null lets everything pass. */
   filter: string | null;
-  format: (typeof FORMATS)[number];
+  format: Format;
   /** JSON value whose strings may hold `${…}`; null unless the format is `template`. */
   template: unknown;
   /** Whether the first version of a workflow is sent; null: skip it if the filter reads records. */
   firstVersion: (typeof FIRST_VERSIONS)[number] | null;
   /** From 1 s to 7 days, only with a filter that reads records: a record that was sent is silent for this long. */
   cooldownMs: number | null;
+  /** When what matches is sent, in one message; null: immediately. */
+  digest: Digest | null;
+  /** The zone of times in messages for people, as an IANA name; null: that of the digest, or UTC. */
+  timeZone: string | null;
 }
 
 export const DEFAULT_RULE: Rule = {
@@ -25,7 +34,24 @@ export const DEFAULT_RULE: Rule = {
   template: null,
   firstVersion: null,
   cooldownMs: null,
+  digest: null,
+  timeZone: null,
 };
+
+/** Reads a rule that was stored as JSON. Rules of earlier versions have no digest and no zone. */
+export function storedRule(text: string): Rule {
+  return { ...DEFAULT_RULE, ...(JSON.parse(text) as Partial<Rule>) };
+}
+
+/** Whether people read the messages of a format. */
+export function isForPeople(format: Format): format is FormatForPeople {
+  return (FORMATS_FOR_PEOPLE as readonly Format[]).includes(format);
+}
+
+/** The zone of times in messages for people. */
+export function timeZoneOf({ timeZone, digest }: Pick<Rule, 'timeZone' | 'digest'>): string {
+  return timeZone ?? (digest !== null && 'timeZone' in digest ? digest.timeZone : 'UTC');
+}
 
 /** Names of the fields in requests. */
 export const RULE_FIELDS = ['filter', 'format', 'template', 'firstVersion', 'cooldown'] as const;
@@ -48,7 +74,7 @@ export class RuleMistake extends Problem {
 
 /** Whether anything differs from a webhook without a rule. */
 export function hasRule(rule: Rule): boolean {
-  return rule.filter !== null || rule.format !== 'standard';
+  return rule.filter !== null || rule.format !== 'standard' || rule.digest !== null;
 }
 
 /** A cooldown as requests write it: `6h`, `90s`. */

@@ -163,6 +163,8 @@ test('a person in what rules have sent, found out and kept is exported and erase
     template: {},
     firstVersion: null,
     cooldownMs: 9_000,
+    digest: null,
+    timeZone: null,
   } as const;
   const made = await store.webhooks.subscribe({
     ...at,

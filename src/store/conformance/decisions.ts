@@ -14,6 +14,8 @@ export const RULE: Rule = {
   template: null,
   firstVersion: null,
   cooldownMs: null,
+  digest: null,
+  timeZone: null,
 };
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;

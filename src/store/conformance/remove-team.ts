@@ -128,6 +128,8 @@ async function fill(store: Store, team: string): Promise<{ teamId: string; workf
     template: null,
     firstVersion: null,
     cooldownMs: null,
+    digest: null,
+    timeZone: null,
   };
   const ruled = await store.webhooks.subscribe({
     ...at,

@@ -2,7 +2,7 @@
 
 import { Problem } from '../../model/error.ts';
 import { pausedData, testData } from '../../model/event.ts';
-import type { Rule } from '../../model/rule.ts';
+import { hasRule, type Rule, storedRule } from '../../model/rule.ts';
 import {
   DEFAULT_WEBHOOK_SETTINGS,
   eventSetKey,
@@ -46,7 +46,7 @@ function toWebhook({ events, rule, ruleMistake, settings, breaker, ...row }: Web
   return {
     ...row,
     events: JSON.parse(events),
-    rule: parsed(rule),
+    rule: rule === null ? null : storedRule(rule),
     ruleMistake: parsed(ruleMistake),
     settings: JSON.parse(settings),
     breaker: parsed(breaker),
@@ -122,19 +122,27 @@ export async function subscribe(
   return { outcome: 'created', webhook: toWebhook(row) };
 }
 
-/**
- * Returns the rule, or null if it is the same as having none. This does not call `hasRule`, because the threads that
- * write need not load the language of filters.
- */
+/** Returns the rule, or null if it is the same as having none. */
 function effective(rule: Rule | null | undefined): Rule | null {
-  return rule != null && (rule.filter !== null || rule.format !== 'standard') ? rule : null;
+  return rule != null && hasRule(rule) ? rule : null;
 }
 
-/** Returns the same text for rules that decide and write the same. The order of a template's keys counts. */
+/**
+ * Returns the same text for rules that decide and write the same. The order of a template's keys counts. Fields that
+ * earlier versions do not have are left out while they are null, so that the text of an unchanged rule stays the same.
+ */
 function textOfRule(rule: Rule | null): string | null {
   if (rule === null) return null;
-  const { filter, format, template, firstVersion, cooldownMs } = rule;
-  return JSON.stringify({ filter, format, template, firstVersion, cooldownMs });
+  const { filter, format, template, firstVersion, cooldownMs, digest, timeZone } = rule;
+  return JSON.stringify({
+    filter,
+    format,
+    template,
+    firstVersion,
+    cooldownMs,
+    ...(digest === null ? {} : { digest }),
+    ...(timeZone === null ? {} : { timeZone }),
+  });
 }
 
 /** Stores a rule that comes into force, and returns its revision. */

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { listed, type Records, setUpRules } from '../../../test/support/webhooks/rules.ts';
+import { DEFAULT_RULE } from '../../model/rule.ts';
 
 const HOUR_MS = 3_600_000;
 const price = (values: Record<string, number>): Records =>
@@ -122,7 +123,7 @@ test('a removed record that was silent is sent as removed, if that matches', asy
 test('a rule without a cooldown respects those that still run', async (t) => {
   const { publishes, advance, engine, messages, store, teamId, webhook, rule } = await withCooldown(t);
   await publishes({ a: 40 });
-  const changed = { ...rule, format: 'standard', template: null, cooldownMs: null } as const;
+  const changed = { ...DEFAULT_RULE, ...rule, cooldownMs: null };
   await store.webhooks.change({ teamId, id: webhook, rule: changed });
   advance(1_000);
   assert.deepEqual(await publishes({ a: 30 }), ['a 40']);

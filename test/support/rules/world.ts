@@ -1,6 +1,6 @@
 /** Carries out a random history with a real store and the engine of rules, and compares what arrives with the model. */
 import assert from 'node:assert/strict';
-import type { Rule as StoredRule } from '../../../src/model/rule.ts';
+import { DEFAULT_RULE, type Rule as StoredRule } from '../../../src/model/rule.ts';
 import type { Webhook } from '../../../src/model/webhook.ts';
 import { load, OK, settlement } from '../../../src/store/conformance/sending.ts';
 import {
@@ -257,7 +257,7 @@ class World {
 function toStored(rule: Rule | null): StoredRule | null {
   if (rule === null) return null;
   const { filter, firstVersion, cooldownMs } = rule;
-  return { filter: filter.cel, format: 'standard', template: null, firstVersion, cooldownMs };
+  return { ...DEFAULT_RULE, filter: filter.cel, firstVersion, cooldownMs };
 }
 
 /** A store that fails all calls of an engine from some call on, as if the node had died. */

@@ -14,7 +14,7 @@
 
 import { hash } from 'node:crypto';
 import type { EventType } from '../../../model/event.ts';
-import type { Rule } from '../../../model/rule.ts';
+import { type Rule, storedRule } from '../../../model/rule.ts';
 import { earlier } from '../../../std/earlier.ts';
 import { both, MAX_BATCH_BYTES, Part } from '../../sql.ts';
 import type { Tx, View } from '../../transaction.ts';
@@ -208,7 +208,7 @@ export async function pending(
   const decisions = heads.map(({ rule, progress, hasQuiet, isTest, ...row }) => ({
     ...row,
     isTest: Boolean(isTest),
-    rule: JSON.parse(rule),
+    rule: storedRule(rule),
     progress: progress === null ? null : JSON.parse(progress),
     hasQuiet: Boolean(hasQuiet),
   }));
@@ -281,7 +281,7 @@ export async function ended(
     newest,
   );
   if (rule === undefined || found.length === 0) return undefined;
-  return { ...first, rule: JSON.parse(rule.rule), event: event ?? null, rows: found };
+  return { ...first, rule: storedRule(rule.rule), event: event ?? null, rows: found };
 }
 
 const FIRST_ENDED = `
