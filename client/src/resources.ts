@@ -90,7 +90,7 @@ export interface WebhookDetail {
 export interface Decision {
   webhookId: string;
   eventId: string;
-  eventType: 'workflow_queued' | 'workflow_started' | 'workflow_data_change' | 'workflow_finished' | 'workflow_failed' | 'workflow_canceled' | 'webhook_test' | 'webhook_paused';
+  eventType: 'workflow_queued' | 'workflow_started' | 'workflow_data_change' | 'workflow_finished' | 'workflow_failed' | 'workflow_canceled' | 'webhook_test' | 'webhook_paused' | 'webhook_failing';
   /** `sequence` of the event. */
   sequence: number;
   /** ID of the workflow. `null` if the event is about no workflow. */
@@ -123,7 +123,7 @@ export interface Delivery {
   id: string;
   webhookId: string;
   eventId: string;
-  eventType: 'workflow_queued' | 'workflow_started' | 'workflow_data_change' | 'workflow_finished' | 'workflow_failed' | 'workflow_canceled' | 'webhook_test' | 'webhook_paused';
+  eventType: 'workflow_queued' | 'workflow_started' | 'workflow_data_change' | 'workflow_finished' | 'workflow_failed' | 'workflow_canceled' | 'webhook_test' | 'webhook_paused' | 'webhook_failing';
   origin: 'event' | 'test' | 'replay';
   state: 'waiting' | 'delivered' | 'dead' | 'canceled';
   /** Number of attempts made so far. */
@@ -178,7 +178,7 @@ export interface DeliveryDetail {
   id: string;
   webhookId: string;
   eventId: string;
-  eventType: 'workflow_queued' | 'workflow_started' | 'workflow_data_change' | 'workflow_finished' | 'workflow_failed' | 'workflow_canceled' | 'webhook_test' | 'webhook_paused';
+  eventType: 'workflow_queued' | 'workflow_started' | 'workflow_data_change' | 'workflow_finished' | 'workflow_failed' | 'workflow_canceled' | 'webhook_test' | 'webhook_paused' | 'webhook_failing';
   origin: 'event' | 'test' | 'replay';
   state: 'waiting' | 'delivered' | 'dead' | 'canceled';
   /** Number of attempts made so far. */
@@ -615,7 +615,7 @@ export interface Workflow {
 }
 
 /** Event, exactly as webhooks receive it. */
-export type FlowhookEvent = (WorkflowQueuedEvent | WorkflowStartedEvent | WorkflowDataChangeEvent | WorkflowFinishedEvent | WorkflowFailedEvent | WorkflowCanceledEvent | WebhookTestEvent | WebhookPausedEvent) & { workflowId?: string; jobId?: string };
+export type FlowhookEvent = (WorkflowQueuedEvent | WorkflowStartedEvent | WorkflowDataChangeEvent | WorkflowFinishedEvent | WorkflowFailedEvent | WorkflowCanceledEvent | WebhookTestEvent | WebhookPausedEvent | WebhookFailingEvent) & { workflowId?: string; jobId?: string };
 
 export interface WorkflowQueuedEventData {
   workflowId: string;
@@ -879,6 +879,39 @@ export interface WebhookPausedEvent {
   workflowId?: string;
 }
 
+export interface WebhookFailingEventData {
+  webhookId: string;
+  /** Name of the webhook. */
+  name: string | null;
+  url: string;
+  /** Time of the first failed attempt since the last successful delivery. */
+  since: string;
+  /** Number of failed attempts in a row. */
+  failures: number;
+  /** Human-readable reason why the last attempt failed. */
+  lastError: string | null;
+  /** Time of the next attempt. */
+  retriesAt: string;
+}
+
+/** The endpoint of a webhook is failing, so its deliveries are held back, except for an occasional probe. Sent the first time since the last successful delivery, to the other webhooks of its workflow and to webhooks for all workflows of the team. */
+export interface WebhookFailingEvent {
+  /** Event ID, sent as the header `webhook-id` in every attempt. */
+  id: string;
+  /** Team that the event belongs to. */
+  teamId: string;
+  /** Type of the event. Standard Webhooks uses this field name. */
+  type: 'webhook_failing';
+  /** Same value as `type`, for receivers that expect this name. */
+  eventType: 'webhook_failing';
+  /** Time of the event, in ISO 8601 (UTC with milliseconds). */
+  timestamp: string;
+  /** Position among the events of the team. */
+  sequence: number;
+  data: WebhookFailingEventData;
+  workflowId?: string;
+}
+
 export interface WorkflowDefinition {
   /** Place where the definition is maintained. */
   origin: 'file' | 'api';
@@ -1094,7 +1127,7 @@ export interface InspectorAnswer {
 }
 
 export interface EventKind {
-  type: 'workflow_queued' | 'workflow_started' | 'workflow_data_change' | 'workflow_finished' | 'workflow_failed' | 'workflow_canceled' | 'webhook_test' | 'webhook_paused';
+  type: 'workflow_queued' | 'workflow_started' | 'workflow_data_change' | 'workflow_finished' | 'workflow_failed' | 'workflow_canceled' | 'webhook_test' | 'webhook_paused' | 'webhook_failing';
   /** Other names that subscriptions may use, in any letter case. `*` subscribes to all types. */
   aliases: string[];
   description: string;

@@ -1,7 +1,15 @@
 /** The stored state of a circuit breaker, and its description. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Breaker, breakerOf, breakerReason, isSameBreaker, startHealth } from './lane.ts';
+import {
+  type Breaker,
+  breakerOf,
+  breakerReason,
+  hasJustOpened,
+  isSameBreaker,
+  type LaneHealth,
+  startHealth,
+} from './lane.ts';
 
 const health = startHealth(null);
 const open: Breaker = { state: 'open', since: 1_000, until: 31_000, failures: 12 };
@@ -16,6 +24,25 @@ test('`since` stays the same when the state changes', () => {
   assert.deepEqual(first, open);
   const then = breakerOf({ ...health, state: 'half_open', restsUntil: 31_000, failures: 0 }, first, 32_000);
   assert.deepEqual(then, { ...open, state: 'half_open', failures: 0 });
+});
+
+test('a breaker remembers when it first opened, until an attempt succeeds', () => {
+  const seen: (Breaker | null)[] = [null];
+  const failing = { ...health, restsUntil: 31_000, failures: 12, failingSince: 500 };
+  const then = (state: LaneHealth['state'], nowMs: number, failingSince: number | null = 500) => {
+    const before = seen.at(-1) ?? null;
+    const now = breakerOf({ ...failing, state, failingSince }, before, nowMs);
+    seen.push(now);
+    return [now?.openedAt, hasJustOpened(now, before), isSameBreaker(now, before)];
+  };
+  assert.deepEqual(then('half_open', 900), [undefined, false, false], 'after a restart');
+  assert.deepEqual(then('open', 1_000), [1_000, true, false]);
+  assert.deepEqual(then('half_open', 2_000), [1_000, false, false], 'the probe was refused');
+  assert.deepEqual(then('open', 3_000), [1_000, false, false]);
+  assert.deepEqual(then('half_open', 4_000), [1_000, false, false]);
+  assert.deepEqual(then('half_open', 5_000, null), [undefined, false, false], 'a success, which is stored');
+  assert.deepEqual(then('half_open', 6_000), [undefined, false, true]);
+  assert.deepEqual(then('open', 7_000), [7_000, true, false]);
 });
 
 test('a change of the state or the end is stored', () => {

@@ -179,6 +179,30 @@ const DATA: Readonly<Record<EventType, { description: string; schema: JsonSchema
       reason: 'No delivery has succeeded for 5 days',
     },
   },
+  webhook_failing: {
+    description:
+      'The endpoint of a webhook is failing, so its deliveries are held back, except for an occasional probe. Sent the ' +
+      'first time since the last successful delivery, to the other webhooks of its workflow and to webhooks for all ' +
+      'workflows of the team.',
+    schema: closed({
+      webhookId: nonEmpty(),
+      name: nullable(nonEmpty('Name of the webhook')),
+      url: nonEmpty(),
+      since: time('Time of the first failed attempt since the last successful delivery'),
+      failures: count('Number of failed attempts in a row'),
+      lastError: nullable(text('Human-readable reason why the last attempt failed')),
+      retriesAt: time('Time of the next attempt'),
+    }).schema,
+    example: {
+      webhookId: exampleWebhookId,
+      name: 'Orders to the warehouse',
+      url: 'https://example.com/hook',
+      since: QUEUED_AT,
+      failures: 10,
+      lastError: 'HTTP 503: only 2xx counts as delivered',
+      retriesAt: FINISHED_AT,
+    },
+  },
 };
 
 /** Every event type, in the order in which events of a job occur. */

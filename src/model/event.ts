@@ -12,6 +12,7 @@ export const EVENT_TYPES = [
   'workflow_canceled',
   'webhook_test',
   'webhook_paused',
+  'webhook_failing',
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 
@@ -36,6 +37,7 @@ const ALIASES: Readonly<Record<string, EventType | '*'>> = {
   'webhook.test': 'webhook_test',
   test: 'webhook_test',
   'webhook.paused': 'webhook_paused',
+  'webhook.failing': 'webhook_failing',
 };
 
 function aliases(type: EventType, endings: readonly string[]): Record<string, EventType> {
@@ -162,6 +164,29 @@ export function pausedData(webhook: {
     url: withoutLogin(webhook.url),
     pausedAt: toIso(webhook.pausedAt),
     reason: webhook.reason,
+  };
+}
+
+/** The `data` of `webhook_failing`. */
+export function failingData(webhook: {
+  id: string;
+  name: string | null;
+  url: string;
+  /** Time of the first failure since the last success. */
+  since: number;
+  /** Failed attempts in a row. */
+  failures: number;
+  lastError: string | null;
+  retriesAt: number;
+}): Record<string, unknown> {
+  return {
+    webhookId: webhook.id,
+    name: webhook.name,
+    url: withoutLogin(webhook.url),
+    since: toIso(webhook.since),
+    failures: webhook.failures,
+    lastError: webhook.lastError,
+    retriesAt: toIso(webhook.retriesAt),
   };
 }
 

@@ -250,6 +250,8 @@ export interface Breaker {
   until: number;
   /** Failed attempts in a row. */
   failures: number;
+  /** When the breaker first opened since the last success; missing: it has not. */
+  openedAt?: number;
 }
 
 /** Rests shorter than this are not stored, because they are over before anyone can read about them. */
@@ -261,15 +263,26 @@ const WORTH_WRITING_MS = 1_000;
  * @param known the stored state
  */
 export function breakerOf(health: LaneHealth, known: Breaker | null, nowMs: number): Breaker | null {
-  const { state, restsUntil: until, failures } = health;
+  const { state, restsUntil: until, failures, failingSince } = health;
   if (state === 'closed' && until - nowMs < WORTH_WRITING_MS) return null;
-  return { state, since: known?.since ?? nowMs, until, failures };
+  const breaker = { state, since: known?.since ?? nowMs, until, failures };
+  const openedAt = known?.openedAt ?? (state === 'open' ? nowMs : undefined);
+  return failingSince === null || openedAt === undefined ? breaker : { ...breaker, openedAt };
 }
 
 /** Whether two breaker states are so similar that the new state need not be stored. */
 export function isSameBreaker(one: Breaker | null, other: Breaker | null): boolean {
   if (one === null || other === null) return one === other;
-  return one.state === other.state && Math.abs(one.until - other.until) < WORTH_WRITING_MS;
+  return (
+    one.state === other.state &&
+    one.openedAt === other.openedAt &&
+    Math.abs(one.until - other.until) < WORTH_WRITING_MS
+  );
+}
+
+/** Whether a breaker has opened for the first time since the last success. @param before the stored state until now */
+export function hasJustOpened(breaker: Breaker | null, before: Breaker | null): breaker is Breaker {
+  return breaker?.state === 'open' && before?.state !== 'open' && before?.openedAt !== breaker.openedAt;
 }
 
 /** Why deliveries are held back, as a sentence without a period; null if they are not. */

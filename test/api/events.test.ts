@@ -50,15 +50,18 @@ async function queue(workflowId: string, until: EventType): Promise<string> {
   return jobId;
 }
 
-async function seen(jobId: string, type: EventType): Promise<void> {
+const seen = (jobId: string, type: EventType) =>
+  waitFor(`${type} of ${jobId}`, (event) => event.jobId === jobId && event.type === type);
+
+async function waitFor(what: string, isWanted: (event: Json) => boolean): Promise<void> {
   const deadline = performance.now() + 90_000;
   let next = 0;
   while (performance.now() < deadline) {
     const page = (await get(`/v1/events?after=${next}&wait=5`)).body as { events: Json[]; next: number };
-    if (page.events.some((event) => event.jobId === jobId && event.type === type)) return;
+    if (page.events.some(isWanted)) return;
     next = page.next;
   }
-  assert.fail(`Waited 90 s for ${type} of ${jobId}`);
+  assert.fail(`Waited 90 s for ${what}`);
 }
 
 test('the sample is a typical event if the team has none', async () => {
@@ -96,6 +99,12 @@ test('every event and every example match the catalog', async () => {
   await post(`/v1/jobs/${endless}/cancel`);
   await seen(endless, 'workflow_canceled');
   await post('/v1/workflows/endless/pause');
+  // No program listens on this port. The breaker opens after ten faults.
+  const dead = (
+    await post('/v1/integrations/webhooks', { webhookUrl: 'http://127.0.0.1:1/', events: ['test'] })
+  ).body as Json;
+  for (let sent = 0; sent < 12; sent += 1) await post(`/v1/integrations/webhooks/${dead.id}/test`);
+  await waitFor('webhook_failing', ({ type }) => type === 'webhook_failing');
 
   const made = await events();
   for (const event of made) {

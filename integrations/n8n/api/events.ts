@@ -31,6 +31,11 @@ export const EVENTS: INodePropertyOptions[] = [
     description: 'Another webhook was paused, because deliveries to it have failed for a long time',
   },
   {
+    name: 'Webhook Failing',
+    value: 'webhook_failing',
+    description: 'Deliveries to another webhook have started to fail and are held back',
+  },
+  {
     name: 'Webhook Tested',
     value: 'webhook_test',
     description: 'Somebody tests the webhook of this node in Flowhook',

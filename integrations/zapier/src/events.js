@@ -121,6 +121,21 @@ export const EVENTS = [
     }),
   },
   {
+    key: 'webhook_failing',
+    noun: 'Webhook',
+    label: 'Webhook Failing',
+    description: 'Triggers when deliveries to another webhook begin to fail and are held back.',
+    sample: ofWebhook('webhook_failing', {
+      webhookId: WEBHOOK_ID,
+      name: 'Orders to the warehouse',
+      url: 'https://example.com/hook',
+      since: QUEUED_AT,
+      failures: 10,
+      lastError: 'HTTP 503: only 2xx counts as delivered',
+      retriesAt: FINISHED_AT,
+    }),
+  },
+  {
     key: 'webhook_test',
     noun: 'Test',
     label: 'Webhook Tested',

@@ -98,7 +98,8 @@ export class TeamNews {
         if (type === 'workflow_data_change' && workflowId !== null) {
           news.push({ kind: 'versions', ids: [workflowId] });
         }
-        if (type === 'webhook_paused') news.push({ kind: 'webhooks', ids: [webhookOf(body)] });
+        if (type === 'webhook_paused' || type === 'webhook_failing')
+          news.push({ kind: 'webhooks', ids: [webhookOf(body)] });
       }
       sequence = events.at(-1)?.sequence ?? sequence;
       if (events.length < EVENTS_AT_ONCE) return { news: joined(news), sequence };

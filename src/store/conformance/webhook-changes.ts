@@ -168,6 +168,69 @@ export function testWebhookChanges(open: Open): void {
     assert.equal((await store.webhooks.resume({ teamId, id }))?.breaker, null);
   });
 
+  it('reports an endpoint that begins to fail once to the other webhooks, until a delivery has succeeded', async ({
+    store,
+    advance,
+  }) => {
+    const { teamId, webhookId: id, workflowId, due } = await oneDelivery(store);
+    const sibling = await subscribe(store, { teamId, workflowId }, ['webhook.failing']);
+    const wide = await subscribe(store, { teamId, workflowId: null });
+    const deaf = await subscribe(store, { teamId, workflowId }, ['webhook_paused']);
+    await store.webhooks.change({ teamId, id, name: 'Orders' });
+    const open = { state: 'open', since: 5, until: 90_000, failures: 10, openedAt: 5 } as const;
+    const reports = async () =>
+      (await allEvents(store, teamId)).filter(({ type }) => type === 'webhook_failing');
+
+    const since = new Date(store.now()).toISOString();
+    await note(store, due, 'failing');
+    advance(10);
+    assert.deepEqual(await reports(), [], 'one failure opens no breaker');
+    await note(store, due, null, open);
+    const [event, ...more] = await reports();
+    assert.deepEqual([event?.workflowId, more.length], [workflowId, 0]);
+    assert.deepEqual(event?.parsed.data, {
+      webhookId: id,
+      name: 'Orders',
+      url: 'https://a.test/*',
+      since,
+      failures: 10,
+      lastError: FAILED.error,
+      retriesAt: '1970-01-01T00:01:30.000Z',
+    });
+    for (const [webhookId, deliveries] of [
+      [sibling, 1],
+      [wide, 1],
+      [deaf, 0],
+    ] as const) {
+      assert.equal((await load(store, teamId, webhookId)).length, deliveries);
+    }
+    const received = (await load(store, teamId, id)).map(({ eventType }) => eventType);
+    assert.deepEqual(received, ['workflow_queued'], 'not to the failing webhook itself');
+
+    // The probe fails, or gets a response that is no success, and fails again.
+    await note(store, due, null, { ...open, until: 99_000 });
+    await note(store, due, null, { ...open, state: 'half_open' });
+    await note(store, due, null, { ...open, until: 120_000 });
+    assert.equal((await reports()).length, 1);
+    await note(store, due, 'well', null);
+    await note(store, due, 'failing', { ...open, openedAt: 200 });
+    assert.equal((await reports()).length, 2, 'it has worked in between');
+    await store.webhooks.pause({ teamId, id, reason: 'By hand' });
+    await note(store, due, null, { ...open, openedAt: 300, state: 'half_open' });
+    await note(store, due, null, { ...open, openedAt: 400 });
+    assert.equal((await reports()).length, 2, 'nothing is said about a paused webhook');
+  });
+
+  it('reports no second time a breaker that a previous version has stored as open', async ({ store }) => {
+    const { teamId, due } = await oneDelivery(store);
+    const open = { state: 'open', since: 5, until: 9, failures: 12 } as const;
+    await note(store, due, 'failing', { ...open, openedAt: 5 });
+    await note(store, due, null, open);
+    await note(store, due, null, { ...open, openedAt: 70 });
+    const types = (await allEvents(store, teamId)).map(({ type }) => type);
+    assert.equal(types.filter((type) => type === 'webhook_failing').length, 1);
+  });
+
   it('keeps the result of the last of several attempts settled together', async ({ store }) => {
     const { teamId, webhookId: id, due } = await oneDelivery(store);
     const open = { state: 'open', since: 5, until: 9, failures: 12 } as const;

@@ -7,10 +7,12 @@
  */
 
 import { type Attempt, type NextStep, withoutResponse } from '../../model/delivery.ts';
-import type { Breaker } from '../../model/lane.ts';
+import { failingData } from '../../model/event.ts';
+import { type Breaker, hasJustOpened } from '../../model/lane.ts';
 import type { InTeam } from '../rows.ts';
 import { both } from '../sql.ts';
 import type { Tx } from '../transaction.ts';
+import { appendEvent } from './events.ts';
 import { cancelWaiting, markRemoved } from './webhooks.ts';
 
 /** The outcome of one attempt of a delivery. */
@@ -83,7 +85,8 @@ export function settlementRow(settlement: Settlement): SettlementRow {
 
 /**
  * Stores results. Webhooks whose endpoint is gone are removed. `more` means that deliveries to these webhooks may still
- * be waiting, which `cancelRemoved` must cancel. With `ofOne`, all rows are of one team, because the database is
+ * be waiting, which `cancelRemoved` must cancel. Event: `webhook_failing`, if a circuit breaker has opened for the first
+ * time since the last success, to the other webhooks subscribed to the workflow or the team. With `ofOne`, all rows are of one team, because the database is
  * distributed.
  */
 export async function settle(
@@ -98,7 +101,8 @@ export async function settle(
     .sort((a, b) => compare(a[0], b[0]) || compare(a[2], b[2]));
   // All updates are sent together and run in this order, so that every batch locks webhooks in the same order.
   const noted = Promise.all(ofWebhooks.map((row) => noteHealth(tx, row)));
-  const [kept] = await Promise.all([withoutErased(tx, rows), noted]);
+  const [kept, opened] = await Promise.all([withoutErased(tx, rows), noted]);
+  for (const one of opened) if (one !== undefined) reportFailing(tx, one, kept[rows.indexOf(one.row)]);
   // An endpoint that returns 410 is gone. This holds even if the delivery was canceled or has expired in the meantime.
   const gone: InTeam[] = [];
   for (const [teamId, , id, epoch, , , state] of ofWebhooks) {
@@ -140,17 +144,72 @@ const NOTE_BREAKER = both(
   where team_id = $1 and id = $2 and state <> 'deleted' and ${pick(IS_HOLDER)}`,
 );
 
+/** A webhook whose circuit breaker opens. */
+interface Opening {
+  url: string;
+  name: string | null;
+  workflowId: string | null;
+  failingSince: number | null;
+  /** The stored state until now, as JSON. */
+  before: string | null;
+}
+
+// The webhook as it is before `NOTE_BREAKER`. A paused webhook has its own event.
+const OPENING = both(
+  (pick) => `
+  select url, name, workflow_id as "workflowId", failing_since as "failingSince", breaker as before from webhook
+  where team_id = $1 and id = $2 and state = 'active' and ${pick(IS_HOLDER)}`,
+);
+
 /**
  * Updates the health of a webhook. An attempt shows the endpoint's health even if another result was stored for its
  * delivery. All statements are sent without waiting for each other, so that of several attempts the last one counts.
+ *
+ * @returns the webhook, if its breaker has opened for the first time since its last success
  */
-async function noteHealth(tx: Tx, row: SettlementRow): Promise<void> {
+async function noteHealth(
+  tx: Tx,
+  row: SettlementRow,
+): Promise<{ row: SettlementRow; opened: Breaker; webhook: Opening } | undefined> {
   const [teamId, , webhookId, epoch, , , , , health, breaker] = row;
-  const sent: Promise<number>[] = [];
+  const sent: Promise<unknown>[] = [];
   if (health === 'failing') sent.push(tx.db.run(BEGIN_TO_FAIL, teamId, webhookId, epoch, tx.now));
   if (health === 'well') sent.push(tx.db.run(SUCCEED, teamId, webhookId, tx.now));
+  const opened: Breaker | null = breaker?.startsWith(OPEN) ? JSON.parse(breaker) : null;
+  const asking = opened === null ? undefined : tx.db.get<Opening>(OPENING, teamId, webhookId, epoch);
   if (breaker !== undefined) sent.push(tx.db.run(NOTE_BREAKER, teamId, webhookId, epoch, breaker));
-  await Promise.all(sent);
+  const [webhook] = await Promise.all([asking, ...sent]);
+  if (webhook === undefined) return undefined;
+  const before: Breaker | null = webhook.before === null ? null : JSON.parse(webhook.before);
+  return hasJustOpened(opened, before) ? { row, opened, webhook } : undefined;
+}
+
+/** How the JSON of an open breaker starts: only then is the webhook read. */
+const OPEN = '{"state":"open"';
+
+/** @param kept the row, without a response that was erased */
+function reportFailing(
+  tx: Tx,
+  { row, opened, webhook }: { row: SettlementRow; opened: Breaker; webhook: Opening },
+  kept: SettlementRow = row,
+): void {
+  const [teamId, , id] = row;
+  const { name, url, workflowId, failingSince } = webhook;
+  const { failures, since, until } = opened;
+  const data = failingData({
+    id,
+    name,
+    url,
+    since: failingSince ?? since,
+    failures,
+    lastError: kept.at(-3) as string | null,
+    retriesAt: until,
+  });
+  appendEvent(
+    tx,
+    { teamId, type: 'webhook_failing', workflowId, jobId: null, finishedAt: null, data },
+    { exceptWebhookId: id },
+  );
 }
 
 /** Drops the responses of attempts if an erasure has rewritten events of the team since the delivery was loaded. */

@@ -136,6 +136,8 @@ function Summary({ event }: { event: FlowhookEvent }) {
       return <Message text={event.data.message} isBad={false} />;
     case 'webhook_paused':
       return <Message text={`${event.data.reason} (${event.data.url})`} isBad />;
+    case 'webhook_failing':
+      return <Message text={`${event.data.lastError ?? 'Failing'} (${event.data.url})`} isBad />;
     default:
       return null;
   }
