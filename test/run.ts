@@ -32,7 +32,7 @@ const LONG_FORMS: readonly [file: string, variable: string, size: number | 'all'
   ['test/nodes/held-transaction.test.ts', 'HELD_JOBS', 800],
   ['test/docs/examples-verify.test.ts', 'VERIFY_LANGUAGES', 'all'],
   ['test/rules/model.test.ts', 'RULE_RUNS', 10_000],
-  ['test/rules/model-postgres.test.ts', 'RULE_RUNS', 10_000],
+  ['test/rules/model-postgres.test.ts', 'RULE_RUNS', 3_000],
   ['test/rules/kill.test.ts', 'RULE_KILL_ROUNDS', 40],
   ['test/rules/kill-postgres.test.ts', 'RULE_KILL_ROUNDS', 40],
   ['src/store/sqlite/sqlite.test.ts', 'MODEL_RUNS', 60],
