@@ -169,6 +169,32 @@ describe('webhooks', () => {
     },
   );
 
+  pageTest('starts a replay while its deliveries are counted again', async ({ page, open, t }) => {
+    const receiver = await startReceiver({ status: () => 401 });
+    t.after(() => receiver.stop());
+    const id = await subscribe(receiver.url);
+    const test = () => service.call('POST', `/v1/integrations/webhooks/${id}/test`);
+    await test();
+    await receiver.until((all) => all.length === 1, 'the first attempt');
+    await open(`webhooks/${id}`);
+    await page.getByText('No attempt has succeeded yet').waitFor();
+    await page.getByRole('button', { name: 'Replay…' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Replay deliveries' });
+    const button = dialog.getByRole('button', { name: 'Replay 1 event', exact: true });
+    await button.waitFor();
+    // The next count never ends. A button that it disabled would lose a click.
+    await page.route(/\/replay$/, (route) =>
+      route.request().postData()?.includes('dryRun') ? undefined : route.continue(),
+    );
+    const counting = page.waitForRequest((request) => request.postData()?.includes('dryRun') === true);
+    await test();
+    await counting;
+    await button.click();
+    await dialog.waitFor({ state: 'detached' });
+    await page.unrouteAll({ behavior: 'ignoreErrors' });
+    await page.getByText('1 delivery failed again').waitFor();
+  });
+
   pageTest(
     'explains a failed attempt, and renders markup in the response as text',
     async ({ page, open, t }) => {

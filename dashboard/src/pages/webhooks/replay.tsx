@@ -71,7 +71,9 @@ function Form({ webhook, onClose, onStarted }: ReplayDialogProps) {
     placeholderData: keepPreviousData,
   });
   const plan = since === undefined ? undefined : query.data;
-  const isCounting = query.isFetching || query.isPlaceholderData;
+  // Not while the same selection is counted again, as after each attempt: a button that is disabled between the press and the
+  // release of a key or the mouse ignores the click.
+  const isCounting = query.isLoading || query.isPlaceholderData;
   const replay = useAction({
     run: () => flowhook.webhooks.replaySince(id, { since: since ?? '', until: plan?.until ?? '', states }),
     changes: ['deliveries'],
