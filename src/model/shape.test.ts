@@ -5,7 +5,8 @@ import { mediaTypeOf } from './delivery.ts';
 import { EVENT_CATALOG } from './event-catalog.ts';
 import { DEFAULT_RULE, type Rule } from './rule.ts';
 import { ruleFrom } from './rule-fields.ts';
-import { type Selection, shapedBody } from './shape.ts';
+import type { Selection } from './selection.ts';
+import { shapedBody } from './shape.ts';
 
 const PUBLIC_URL = 'https://flowhook.example';
 const FILTER = 'record.price < previous.price && "price" in changed';

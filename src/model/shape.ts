@@ -1,25 +1,13 @@
 /** The body that a webhook with a rule receives. */
 import { EvaluationMistake, ExpressionMistake } from './expression.ts';
+import { messageBody } from './messages/message.ts';
+import type { Sender } from './messages/notice.ts';
+import { noticeOf } from './messages/notice-of.ts';
 import { parseExactly } from './record.ts';
-import type { Rule } from './rule.ts';
+import { isForPeople, type Rule, timeZoneOf } from './rule.ts';
 import { type Difference, MAX_DIFFERENCES_BYTES } from './same-json.ts';
+import type { SelectedDifference, Selection } from './selection.ts';
 import { compileTemplate, type TemplateNames } from './template.ts';
-
-/** A difference that matched. `record` and `previous` are whole values, given for templates. */
-export interface SelectedDifference extends Difference {
-  record?: unknown;
-  previous?: unknown;
-}
-
-/** The differences of a version that match a filter. */
-export interface Selection {
-  matched: number;
-  examined: number;
-  /** Those that fit: at most 100, and 16,000 bytes of JSON. */
-  differences: readonly SelectedDifference[];
-  /** Whether more have matched. */
-  truncated: boolean;
-}
 
 export interface ShapedBody {
   body: string;
@@ -27,16 +15,22 @@ export interface ShapedBody {
   mistake: string | null;
 }
 
+/** What only messages for people contain: the webhook that sends them, and the last log lines of a failed job. */
+export interface ForPeople {
+  webhook: Sender;
+  log: readonly string[];
+}
+
 /**
  * Returns the text that is signed and sent.
  *
- * @param event its stored body, and the URL under which the service can be reached
+ * @param event its stored body, the URL under which the service can be reached, and for people what else they read
  * @param selection null if the filter reads no record, or the event has no differences
  * @param messageId replaces the id of the event: for the message that is sent when cooldowns have ended
  */
 export function shapedBody(
   rule: Rule,
-  event: { body: string; publicUrl: string },
+  event: { body: string; publicUrl: string } & Partial<ForPeople>,
   selection: Selection | null,
   messageId?: string,
 ): ShapedBody {
@@ -46,6 +40,12 @@ export function shapedBody(
   const standard = standardBody(rule, event.body, selection, messageId);
   if (rule.format === 'cloudevents') {
     return { body: JSON.stringify(cloudEvent(standard, event.publicUrl)), mistake: null };
+  }
+  if (isForPeople(rule.format)) {
+    const { publicUrl, webhook = { id: '', name: null }, log = [] } = event;
+    const body = JSON.stringify(standard);
+    const notice = noticeOf({ body, selection, publicUrl, timeZone: timeZoneOf(rule), webhook, log });
+    return { body: messageBody(rule.format, notice), mistake: null };
   }
   if (rule.format === 'template') {
     try {
@@ -72,8 +72,9 @@ function standardBody(rule: Rule, body: string, selection: Selection | null, mes
   }
   if (selection !== null) {
     const differences = selection.differences.map(({ type, id, fields }) => ({ type, id, fields }));
-    // A selection for a template holds at least one record, however large that is.
-    const listed = rule.format === 'template' ? fitting(differences) : differences;
+    // A selection for a template or for people holds at least one record, however large that is.
+    const isLong = rule.format === 'template' || isForPeople(rule.format);
+    const listed = isLong ? fitting(differences) : differences;
     data.differences = listed;
     data.truncated = selection.truncated || listed.length < differences.length;
     const { changesUrl } = data;

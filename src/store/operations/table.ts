@@ -24,6 +24,7 @@ import * as records from './records.ts';
 import { replaying, replaysRun, stepReplay } from './replay-steps.ts';
 import * as replays from './replays.ts';
 import * as decisions from './rules/decisions.ts';
+import { forPeople } from './rules/for-people.ts';
 import { step } from './rules/steps.ts';
 import * as sessions from './sessions.ts';
 import * as settlements from './settle.ts';
@@ -110,6 +111,7 @@ export const OPERATIONS = {
   decisions: {
     ...lookups(decisions, 'pending', 'quiet', 'ended'),
     ...reads(decisions, 'list', 'oldestPending'),
+    forPeople: read(forPeople, { prepares: true }),
     step: write(step, { prepares: true }),
     raise: write(decisions.raise, { prepares: true }),
   },

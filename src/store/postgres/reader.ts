@@ -5,6 +5,7 @@ import { silentLogger } from '../../observe/log.ts';
 import type { Clock } from '../../std/clock.ts';
 import * as records from '../operations/records.ts';
 import * as decisions from '../operations/rules/decisions.ts';
+import { forPeople } from '../operations/rules/for-people.ts';
 import * as versions from '../operations/versions.ts';
 import type { StoreReader } from '../store.ts';
 import type { View } from '../transaction.ts';
@@ -31,6 +32,7 @@ export function openPostgresReader(url: string): StoreReader {
       pending: read(decisions.pending),
       quiet: read(decisions.quiet),
       ended: read(decisions.ended),
+      forPeople: read(forPeople),
     },
     close: () => pool.end(),
   };

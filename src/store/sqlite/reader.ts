@@ -4,6 +4,7 @@ import { Problem } from '../../model/error.ts';
 import type { Clock } from '../../std/clock.ts';
 import * as records from '../operations/records.ts';
 import * as decisions from '../operations/rules/decisions.ts';
+import { forPeople } from '../operations/rules/for-people.ts';
 import * as versions from '../operations/versions.ts';
 import type { StoreReader } from '../store.ts';
 import type { View } from '../transaction.ts';
@@ -25,6 +26,7 @@ export function openSqliteReader(path: string, clock: Clock): StoreReader {
       pending: read(decisions.pending),
       quiet: read(decisions.quiet),
       ended: read(decisions.ended),
+      forPeople: read(forPeople),
     },
     close: async () => db.close(),
   };

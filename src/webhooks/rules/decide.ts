@@ -4,7 +4,8 @@ import { ExpressionMistake } from '../../model/expression.ts';
 import { afterCooldown } from '../../model/quiet.ts';
 import type { Rule } from '../../model/rule.ts';
 import { effectiveFirstVersion } from '../../model/rule-fields.ts';
-import type { Selection } from '../../model/shape.ts';
+import type { Selection } from '../../model/selection.ts';
+import type { ForPeople } from '../../model/shape.ts';
 import type { FilterMistake } from '../../model/webhook.ts';
 import { countWords, grouped } from '../../std/amounts.ts';
 import { newId } from '../../std/id.ts';
@@ -17,12 +18,13 @@ import type {
 import type { DecisionStep } from '../../store/operations/rules/steps.ts';
 import type { StoreReader } from '../../store/store.ts';
 import { ComparedRecord, type DifferencePages, listedRecords, type Published } from './compared-records.ts';
-import { compiled, type EventFacts, factsOf, shape } from './event-facts.ts';
+import { compiled, type EventFacts, factsOf, readForPeople, shape } from './event-facts.ts';
 import {
   eventMatches,
   examineDifference,
   type Judge,
   list,
+  listingOf,
   MAX_SLOW,
   type Marks,
   matches,
@@ -75,6 +77,7 @@ export interface Decided {
 /** Takes one step of a decision. The first step of a decision may instead end cooldowns that are over by then. */
 export async function decide(decision: PendingDecision, deciding: Deciding): Promise<Decided> {
   const { webhookId, workflowId, sequence, turn, rewrites, revision, rule } = decision;
+  const { reader, teamId, publicUrl } = deciding;
   if (decision.progress === null && (decision.hasQuiet || rule.cooldownMs !== null)) {
     const until = decision.createdAt;
     const ended = await endOf({ webhookId, until }, deciding);
@@ -99,7 +102,10 @@ export async function decide(decision: PendingDecision, deciding: Deciding): Pro
   const step = { webhookId, workflowId, turn, rewrites, sequence, quiet };
   const { eventId, body } = decision;
   if (!found.isDone) return { step: { ...step, progress }, outcome: null, eventId, evaluated };
-  const shaped = found.matches ? shape(rule, decision, found.selection, { ...deciding, marks }) : undefined;
+  const people = found.matches ? await readForPeople(reader, rule, { ...decision, teamId }) : undefined;
+  const shaped = found.matches
+    ? shape(rule, decision, found.selection, { publicUrl, marks, people })
+    : undefined;
   const mistake = mistakeOf(progress, shaped?.mistake ?? null, { at: deciding.now, eventId });
   const [matched, examined] = progress.examined > 0 ? [progress.matched, progress.examined] : [null, null];
   const outcome =
@@ -177,7 +183,7 @@ export async function examine(asked: Asked, tools: Tools): Promise<Found> {
     expression,
     cooldownMs: readsRecord ? rule.cooldownMs : null,
     at: event.createdAt,
-    listsRecords: rule.format === 'template',
+    lists: listingOf(rule),
     isOwn: (quiet) => {
       const row = quiet as QuietRow;
       const isBegun = rule.cooldownMs !== null && row.until === event.createdAt + rule.cooldownMs;
@@ -187,7 +193,7 @@ export async function examine(asked: Asked, tools: Tools): Promise<Found> {
   if (published === undefined || !readsRecord) {
     if (!eventMatches(progress, judge))
       return { ...done, matches: false, reason: 'The filter does not match' };
-    if (published === undefined || !judge.listsRecords) return { ...done, matches: true, reason: null };
+    if (published === undefined || judge.lists === 'fields') return { ...done, matches: true, reason: null };
   }
   const differing = { published, facts, judge: readsRecord ? judge : { ...judge, expression: null } };
   return examineDifferences(asked, differing, tools);
@@ -276,7 +282,9 @@ export async function endOf(
   if (ended === undefined) return undefined;
   const { workflowId, turn, rewrites, event, rows } = ended;
   const marks = deciding.watch({ webhookId, sequence: null, rewrites: 0 });
-  const { message, mistake, quiet } = endCooldowns(ended, until, { ...deciding, marks });
+  const about = { teamId, webhookId, type: event?.type ?? '', jobId: null };
+  const people = await readForPeople(deciding.reader, ended.rule, about);
+  const { message, mistake, quiet } = endCooldowns(ended, until, { ...deciding, marks, people });
   const kept = new Set(quiet.map(({ id }) => id));
   const remove = rows.filter(({ id }) => !kept.has(id)).map(({ id }) => ({ workflowId, id }));
   const sequence = event?.sequence ?? 0;
@@ -301,7 +309,7 @@ export async function endOf(
 export function endCooldowns(
   { rule, event, rows }: Pick<EndedCooldowns, 'rule' | 'event' | 'rows'>,
   until: number,
-  deciding: Pick<Deciding, 'now' | 'publicUrl'> & { marks: Marks },
+  deciding: Pick<Deciding, 'now' | 'publicUrl'> & { marks: Marks; people?: ForPeople | undefined },
 ): {
   message: { body: string; messageId: string } | null;
   mistake: FilterMistake | null;
@@ -324,7 +332,7 @@ export function endCooldowns(
       matches: () => matches(progress, compared, { expression, names, marks: deciding.marks }),
     });
     progress.examined += 1;
-    if (end.change !== undefined) list(progress, compared, rule.format === 'template');
+    if (end.change !== undefined) list(progress, compared, listingOf(rule));
     if (end.quiet !== undefined) quiet.push({ ...row, ...end.quiet });
   }
   const seen = { at: deciding.now, eventId: event.eventId };

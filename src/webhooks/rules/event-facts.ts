@@ -2,12 +2,14 @@
 
 import { compile, type Expression, ExpressionMistake } from '../../model/expression.ts';
 import { parseExactly } from '../../model/record.ts';
-import type { Rule } from '../../model/rule.ts';
+import { isForPeople, type Rule } from '../../model/rule.ts';
 import type { Difference } from '../../model/same-json.ts';
-import { type Selection, shapedBody } from '../../model/shape.ts';
+import type { Selection } from '../../model/selection.ts';
+import { type ForPeople, shapedBody } from '../../model/shape.ts';
 import { toIso } from '../../std/clock.ts';
 import { remembered } from '../../std/remembered.ts';
 import type { JudgedEvent } from '../../store/operations/rules/decisions.ts';
+import type { StoreReader } from '../../store/store.ts';
 import type { EventNames, Marks } from './examination.ts';
 
 /** What an event says. */
@@ -68,6 +70,21 @@ export function compiled(filter: string | null): Expression | ExpressionMistake 
   });
 }
 
+/**
+ * Reads what only messages for people contain; undefined for other formats, which cost nothing.
+ *
+ * @param about.jobId the job of the event; its log is read if it has failed
+ */
+export async function readForPeople(
+  reader: { decisions: Pick<StoreReader['decisions'], 'forPeople'> },
+  rule: Rule,
+  about: { teamId: string; webhookId: string; type: string; jobId: string | null },
+): Promise<ForPeople | undefined> {
+  if (!isForPeople(rule.format)) return undefined;
+  const { teamId, webhookId, type, jobId } = about;
+  return reader.decisions.forPeople({ teamId, webhookId, jobId: type === 'workflow_failed' ? jobId : null });
+}
+
 /** The number of an evaluation that is not of a difference, but of the template. */
 const SHAPING = -1;
 
@@ -76,7 +93,7 @@ export function shape(
   rule: Rule,
   event: { body: string },
   selection: Selection | null,
-  { publicUrl, marks }: { publicUrl: string; marks: Marks },
+  { publicUrl, marks, people }: { publicUrl: string; marks: Marks; people?: ForPeople | undefined },
   messageId?: string,
 ): { body: string; mistake: string | null } {
   const { body } = event;
@@ -86,5 +103,5 @@ export function shape(
     return { ...made, mistake: 'The template takes too long: its evaluation was ended after 1 s' };
   }
   marks.begin(SHAPING);
-  return shapedBody(rule, { body, publicUrl }, selection, messageId);
+  return shapedBody(rule, { body, publicUrl, ...people }, selection, messageId);
 }

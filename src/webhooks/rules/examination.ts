@@ -1,10 +1,13 @@
 /** Evaluates a rule for one event, in steps that are short enough to be repeated after a crash. */
 
 import { type Expression, type Names, verdict } from '../../model/expression.ts';
+import { MAX_ROWS } from '../../model/messages/notice.ts';
+import { shortened } from '../../model/messages/notice-row.ts';
 import { hear, type Quiet } from '../../model/quiet.ts';
 import { parseExactly } from '../../model/record.ts';
+import { isForPeople, type Rule } from '../../model/rule.ts';
 import { MAX_DIFFERENCES_BYTES } from '../../model/same-json.ts';
-import type { SelectedDifference, Selection } from '../../model/shape.ts';
+import type { SelectedDifference, Selection } from '../../model/selection.ts';
 import type { ChangesCursor } from '../../store/operations/records.ts';
 import { type ComparedRecord, NO_RECORD } from './compared-records.ts';
 
@@ -76,8 +79,8 @@ export interface Judge {
   cooldownMs: number | null;
   /** The time of the event. */
   at: number;
-  /** Whether whole records are listed, which templates can use. */
-  listsRecords: boolean;
+  /** How differences are listed. */
+  lists: Listing;
   /** Whether a cooldown was started by this event, before its examination was started again. */
   isOwn(quiet: Quiet): boolean;
 }
@@ -96,7 +99,7 @@ export function examineDifference(
   const heard = hear(quiet, change, { at, cooldownMs, matches: () => matches(progress, compared, judge) });
   progress.examined += 1;
   if (heard.end === 'held') progress.held += 1;
-  if (heard.end === 'sent') list(progress, compared, judge.listsRecords);
+  if (heard.end === 'sent') list(progress, compared, judge.lists);
   return heard.quiet;
 }
 
@@ -136,15 +139,36 @@ export function eventMatches(progress: Progress, { expression, names, marks }: J
   return matches;
 }
 
+/**
+ * How a message lists differences: the fields that differ; also whole records, which templates can use; or only what
+ * people read, which is short.
+ */
+export type Listing = 'fields' | 'records' | 'rows';
+
+export function listingOf({ format }: Rule): Listing {
+  if (isForPeople(format)) return 'rows';
+  return format === 'template' ? 'records' : 'fields';
+}
+
+/** Maximum number of bytes of the rows of a message for people, however many fields they have. */
+const MAX_ROWS_BYTES = 131_072;
+const LISTED = {
+  fields: { most: MAX_LISTED, bytes: MAX_DIFFERENCES_BYTES },
+  records: { most: MAX_LISTED, bytes: MAX_DIFFERENCES_BYTES },
+  rows: { most: MAX_ROWS, bytes: MAX_ROWS_BYTES },
+} as const;
+
 /** Adds a difference to the message, as far as it fits. */
-export function list(progress: Progress, compared: ComparedRecord, withRecords: boolean): void {
+export function list(progress: Progress, compared: ComparedRecord, listing: Listing): void {
   progress.matched += 1;
   if (progress.truncated) return;
-  const text = JSON.stringify(withRecords ? wholeDifference(compared) : compared.difference);
+  const { most, bytes: mostBytes } = LISTED[listing];
+  const isFull = progress.listed.length === most;
+  const text = isFull ? '' : JSON.stringify(listedDifference(compared, listing));
   const bytes = progress.listedBytes + Buffer.byteLength(text) + 1;
   // A template needs at least one record, however large it is.
-  const isFirst = withRecords && progress.listed.length === 0;
-  if (progress.listed.length === MAX_LISTED || (bytes > MAX_DIFFERENCES_BYTES && !isFirst)) {
+  const isFirst = listing !== 'fields' && progress.listed.length === 0;
+  if (isFull || (bytes > mostBytes && !isFirst)) {
     progress.truncated = true;
     return;
   }
@@ -152,9 +176,11 @@ export function list(progress: Progress, compared: ComparedRecord, withRecords: 
   progress.listedBytes = bytes;
 }
 
-function wholeDifference(compared: ComparedRecord): SelectedDifference {
-  const { record, previous } = compared.exact;
-  return { ...compared.difference, record: record ?? null, previous: previous ?? null };
+function listedDifference(compared: ComparedRecord, listing: Listing): SelectedDifference {
+  const { difference, exact } = compared;
+  if (listing === 'fields') return difference;
+  const whole = { ...difference, record: exact.record ?? null, previous: exact.previous ?? null };
+  return listing === 'records' ? whole : shortened(whole);
 }
 
 export function selectionOf({ matched, examined, listed, truncated }: Progress): Selection {

@@ -121,7 +121,7 @@ export class ExaminerThread implements Examiner {
 /** An examiner that evaluates in this thread, for commands. */
 export async function examinerHere(input: {
   store: Pick<Store, 'events' | 'now'>;
-  reader: Pick<StoreReader, 'records'>;
+  reader: Pick<StoreReader, 'records' | 'decisions'>;
   publicUrl: () => string;
 }): Promise<Examiner> {
   const { RuleReading } = await import('./rule-reading.ts');

@@ -8,12 +8,14 @@ import type { JudgedEvent, QuietRow } from '../../store/operations/rules/decisio
 import type { StoreReader } from '../../store/store.ts';
 import { ComparedRecord, DifferencePages } from './compared-records.ts';
 import { endCooldowns, examine, type Found } from './decide.ts';
-import { compiled, shape } from './event-facts.ts';
+import { compiled, readForPeople, shape } from './event-facts.ts';
 import { type Marks, noProgress, type Progress, UNWATCHED } from './examination.ts';
 
 /** How long one call may evaluate before it gives up. */
 const MATCH_MS = 2_000;
 const TRIAL_MS = 3_000;
+/** A rule that is tried has no webhook. */
+const NO_WEBHOOK = '';
 
 /** An event that a filter is applied to. */
 export interface ReadEvent {
@@ -70,11 +72,11 @@ export interface Tried {
 }
 
 export class RuleReading {
-  readonly #reader: Pick<StoreReader, 'records'>;
+  readonly #reader: Pick<StoreReader, 'records' | 'decisions'>;
   readonly #pages: DifferencePages;
   readonly #marks: Marks;
 
-  constructor(reader: Pick<StoreReader, 'records'>, marks: Marks = UNWATCHED) {
+  constructor(reader: Pick<StoreReader, 'records' | 'decisions'>, marks: Marks = UNWATCHED) {
     this.#reader = reader;
     this.#pages = new DifferencePages(reader);
     this.#marks = marks;
@@ -145,8 +147,11 @@ export class RuleReading {
       found = await this.#examine(teamId, { event, rule, progress, known });
       quiet.set(event, found.quiet);
     } while (!found.isDone);
+    const people = found.matches
+      ? await readForPeople(this.#reader, rule, { ...event, teamId, webhookId: NO_WEBHOOK })
+      : undefined;
     const shaped = found.matches
-      ? shape(rule, event, found.selection, { publicUrl, marks: this.#marks })
+      ? shape(rule, event, found.selection, { publicUrl, marks: this.#marks, people })
       : undefined;
     const hasCounts = progress.examined > 0;
     return {

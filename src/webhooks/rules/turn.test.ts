@@ -33,7 +33,12 @@ test('a decision that fails keeps no other webhook from its step', async () => {
   const decisions = [pending('wh_a', { body: 'not JSON' }), pending('wh_b', { body: '{"data":{}}' })];
   const reader = {
     records: { changes: never, compare: never, page: never, version: never },
-    decisions: { pending: async () => ({ decisions, ended: [] }), quiet: never, ended: never },
+    decisions: {
+      pending: async () => ({ decisions, ended: [] }),
+      quiet: never,
+      ended: never,
+      forPeople: never,
+    },
   };
   const turn = { teamId: 'team', now: 0, publicUrl: '', last: null, except: [], slow: [] };
   const { decided, failed } = await takeTurn(turn, { reader, pages: new DifferencePages(reader), watched });
