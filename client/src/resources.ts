@@ -112,7 +112,7 @@ export interface Decision {
 
 export interface DeliveryLastAttempt {
   at: string;
-  outcome: 'ok' | 'http' | 'timeout' | 'dns' | 'connect' | 'tls' | 'blocked' | 'protocol';
+  outcome: 'ok' | 'http' | 'timeout' | 'dns' | 'connect' | 'tls' | 'blocked' | 'protocol' | 'smtp';
   /** HTTP status of the response. `null` if there was no response. */
   status: number | null;
   /** Human-readable outcome. */
@@ -159,7 +159,7 @@ export interface DeliveryDetailAttempt {
   number: number;
   startedAt: string;
   durationMs: number;
-  outcome: 'ok' | 'http' | 'timeout' | 'dns' | 'connect' | 'tls' | 'blocked' | 'protocol';
+  outcome: 'ok' | 'http' | 'timeout' | 'dns' | 'connect' | 'tls' | 'blocked' | 'protocol' | 'smtp';
   /** HTTP status of the response. `null` if there was no response. */
   status: number | null;
   /** Human-readable outcome. */

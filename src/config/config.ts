@@ -77,7 +77,7 @@ export function readConfig(
   return {
     ...values,
     ...derived,
-    settings: effectiveSettings(found, shownValues(derived)),
+    settings: effectiveSettings(found, shownValues(derived, values)),
     tracing,
     environment: new Map(
       Object.entries(environment).filter((entry): entry is [string, string] => entry[1] !== undefined),
@@ -181,12 +181,13 @@ function derive(values: SettingValues, isGiven: (name: SettingName) => boolean):
  * Finds settings that are each valid but contradict each other. Returns each setting to change, and what it must be.
  */
 function contradictions(
-  { role, backupEveryMs, tlsCert, tlsKey }: SettingValues,
+  { role, backupEveryMs, tlsCert, tlsKey, smtpUrl, mailFrom }: SettingValues,
   { databaseUrl }: Derived,
 ): [name: SettingName, expected: string][] {
   const found: [SettingName, string][] = [];
   if (tlsKey === undefined && tlsCert !== undefined) found.push(['tlsKey', 'set with FLOWHOOK_TLS_CERT']);
   if (tlsCert === undefined && tlsKey !== undefined) found.push(['tlsCert', 'set with FLOWHOOK_TLS_KEY']);
+  if (smtpUrl !== undefined && mailFrom === undefined) found.push(['mailFrom', 'set with FLOWHOOK_SMTP_URL']);
   if (role !== 'all' && !isPostgres(databaseUrl)) {
     found.push([
       'role',
@@ -205,10 +206,14 @@ function contradictions(
 /**
  * Settings that are shown differently from what was set: absolute paths, derived values, and URLs without passwords.
  */
-function shownValues(derived: Derived): Partial<Record<SettingName, string | undefined>> {
+function shownValues(
+  derived: Derived,
+  { smtpUrl }: SettingValues,
+): Partial<Record<SettingName, string | undefined>> {
   return {
     data: derived.dataDirectory,
     database: maskedUrl(derived.databaseUrl),
+    smtpUrl: smtpUrl?.name,
     publicUrl: derived.publicUrl && maskedUrl(derived.publicUrl),
     workflows: derived.workflowsDirectory,
     backupDirectory: derived.backupDirectory,

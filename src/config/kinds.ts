@@ -1,8 +1,10 @@
 /** The kinds of settings: how the text of a setting is parsed, into which type, and what a valid text looks like. */
 import { resolve } from 'node:path';
 import { parseRate, type Rate } from '../model/load-limit.ts';
+import { type MailSender, readDomain, readMailAddress } from '../model/messages/mail-address.ts';
 import { type AddressPolicy, parseAllowNetworks } from '../net/address-policy.ts';
 import { type NetworkList, parseNetworkList, parseTrustedProxies, type TrustedProxies } from '../net/host.ts';
+import { parseSmtpUrl, type SmtpServer } from '../net/smtp-url.ts';
 import { findRunAs, type RunAs } from '../sources/process/environment.ts';
 import { parseDuration, parseSize } from '../std/amounts.ts';
 import { databaseUrlMistake } from '../store/database-url.ts';
@@ -263,6 +265,41 @@ export const rateOrOff: Reading<Rate | null> = {
   placeholder: 'rate|off',
   expected: 'off, or a rate such as 600/1m or 10/s, over a period from 1 second to 1 day',
   read: (text) => (text === 'off' ? null : parseRate(text)),
+};
+
+export const smtpUrl: Reading<SmtpServer> = {
+  placeholder: 'url',
+  expected: 'an smtp:// or smtps:// URL',
+  read: (text) => {
+    const found = parseSmtpUrl(text);
+    return 'expected' in found ? undefined : found;
+  },
+  mistake: (text) => {
+    const found = parseSmtpUrl(text);
+    return 'expected' in found ? `must be ${found.expected}` : '';
+  },
+};
+
+export const mailSender: Reading<MailSender> = {
+  placeholder: 'address',
+  expected: 'a mail address such as flowhook@example.com or Flowhook <flowhook@example.com>',
+  read: (text) => {
+    const [, name, named] = /^([^<>"]*)<([^<>]*)>$/.exec(text.trim()) ?? [];
+    const address = readMailAddress((named ?? text).trim());
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what must be refused.
+    if ('mistake' in address || /[\u0000-\u001f\u007f]/.test(name ?? '')) return undefined;
+    return { name: (name ?? 'Flowhook').trim(), address };
+  },
+};
+
+/** Domains of recipients, each with its subdomains. */
+export const mailDomains: Reading<string[]> = {
+  placeholder: 'list',
+  expected: 'a comma-separated list of domains such as example.com',
+  read: (text) => {
+    const domains = text.split(',').map((one) => readDomain(one.trim()));
+    return domains.some((one) => one === undefined) ? undefined : (domains as string[]);
+  },
 };
 
 function addressMistake(text: string): string | undefined {

@@ -10,6 +10,8 @@ import {
   encryptionKey,
   httpUrl,
   listenHost,
+  mailDomains,
+  mailSender,
   networksOrNone,
   oneOf,
   onOff,
@@ -20,6 +22,7 @@ import {
   secret,
   setting,
   size,
+  smtpUrl,
   systemUser,
   trustedProxies,
   unset,
@@ -194,6 +197,26 @@ const TABLE = {
       'Number of days to keep events and their ended deliveries, which can be replayed until then.',
     ),
   },
+  mail: {
+    smtpUrl: setting(
+      smtpUrl,
+      unset('none: webhooks cannot send mail', 'smtp://user:password@mail.example.com:587'),
+      'SMTP server that sends mail: smtp:// (STARTTLS) or smtps:// (TLS from the start). STARTTLS is required with a ' +
+        'password, unless the server is on this machine. `?tls=` changes that: required, optional, off, or unverified, ' +
+        'which accepts every certificate.',
+      { mayHoldSecret: true },
+    ),
+    mailFrom: setting(
+      mailSender,
+      unset('none; required with smtpUrl', 'Flowhook <flowhook@example.com>'),
+      'Sender of mails: an address that the SMTP server may send from, with or without a name.',
+    ),
+    mailDomains: setting(
+      mailDomains,
+      unset('any domain', 'example.com'),
+      'Domains that mail may be sent to, with their subdomains, comma-separated.',
+    ),
+  },
   limits: {
     rateLimitPerKey: setting(
       rateOrOff,
@@ -357,6 +380,7 @@ const GROUP_TITLES: Readonly<Record<SettingGroup, string>> = {
   jobs: 'Workflows and jobs',
   records: 'Records',
   webhooks: 'Webhooks and events',
+  mail: 'Mail',
   limits: 'Limits',
   backups: 'Backups',
   observation: 'Log and metrics',

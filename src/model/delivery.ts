@@ -7,7 +7,7 @@
  *        │  └──any other outcome, while attempts are left
  *        │  ▲
  *        │  └──"send now": due immediately
- *        ├──last attempt failed──▶ dead
+ *        ├──last attempt failed, or a mail was refused permanently (SMTP 5xx)──▶ dead
  *        ├──waited about four days (webhook paused, or queued behind others)──▶ dead
  *        └──unsubscribed, 410──▶ canceled
  *
@@ -62,8 +62,12 @@ export const ATTEMPT_OUTCOMES = [
   'tls',
   'blocked',
   'protocol',
+  'smtp',
 ] as const;
-/** The outcome of one request; `http` is a response with a status other than 2xx. */
+/**
+ * The outcome of one attempt; `http` is a response with a status other than 2xx. `smtp` is a reply to a mail other than
+ * 2xx; a reply before the mail, such as to a wrong password, is `connect`, because it says nothing about the mail.
+ */
 export type AttemptOutcome = (typeof ATTEMPT_OUTCOMES)[number];
 
 /** The log entry of one request. Times are in epoch milliseconds. */
@@ -71,6 +75,7 @@ export interface Attempt {
   startedAt: number;
   durationMs: number;
   outcome: AttemptOutcome;
+  /** HTTP status, or the code of an SMTP reply. Null if there was none. */
   status: number | null;
   /** Human-readable error; null after a success. */
   error: string | null;
@@ -177,6 +182,7 @@ export function afterAttempt(input: {
   retryAfterMs: number | null;
 }): NextStep {
   if (input.outcome === 'ok') return { state: 'delivered' };
+  if (input.outcome === 'smtp' && isFinalReply(input.status)) return { state: 'dead' };
   if (input.status === 410) return { state: 'canceled' };
   const waitMs = RETRY_SCHEDULE_MS[input.attempt];
   if (waitMs === undefined) return { state: 'dead' };
@@ -185,4 +191,12 @@ export function afterAttempt(input: {
     state: 'waiting',
     nextAt: Math.round(input.nowMs + Math.max(waitMs * (1 + MAX_JITTER * input.random), askedMs)),
   };
+}
+
+/**
+ * Whether an SMTP server refused a mail permanently. 503 says that the conversation went wrong, and 4xx asks to try again
+ * later.
+ */
+function isFinalReply(status: number | null): boolean {
+  return status !== null && status >= 500 && status < 600 && status !== 503;
 }

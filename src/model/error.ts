@@ -119,6 +119,19 @@ export const ERRORS = {
   ],
   webhook_limit: [400, 'This workflow has reached its maximum number of webhooks. Unsubscribe one first'],
 
+  address_unverified: [
+    409,
+    'The address of this webhook is not verified. Its owner must open the link in the verification mail, which POST /v1/integrations/webhooks/{webhookId}/verify sends again',
+  ],
+  verification_limit: [
+    429,
+    'Five verification mails were sent to this address within 24 hours. Try again tomorrow, and check the spam folder until then',
+  ],
+  mail_unavailable: [
+    400,
+    'This node cannot send mail, because FLOWHOOK_SMTP_URL is not set. Set it and FLOWHOOK_MAIL_FROM on every node, in the environment or in flowhook.yaml, and restart the service',
+  ],
+
   inspector_limit: [400, 'The team has reached its maximum number of inspectors. Delete one first'],
 
   quota_reached: [

@@ -46,7 +46,8 @@ const PAUSE_AFTER_FAILURES = 10;
 
 /**
  * What an attempt shows about its endpoint: `well` for a 2xx response, `busy` for 429, `refused` for any other 3xx or
- * 4xx, `fault` for 5xx or no response.
+ * 4xx, `fault` for 5xx or no response. An SMTP server is `busy` if it asks to send a mail later (4xx), and `refused` if
+ * it refuses the mail (5xx); with 421 it ends the conversation.
  */
 export type Verdict = 'well' | 'refused' | 'busy' | 'fault';
 
@@ -94,6 +95,7 @@ export function rested(health: LaneHealth, nowMs: number): LaneHealth {
 
 export function verdictOf({ outcome, status }: Pick<Attempt, 'outcome' | 'status'>): Verdict {
   if (outcome === 'ok') return 'well';
+  if (outcome === 'smtp' && status !== 421) return status !== null && status < 500 ? 'busy' : 'refused';
   if (outcome !== 'http') return 'fault';
   if (status === 429) return 'busy';
   return status !== null && status >= 500 ? 'fault' : 'refused';

@@ -2,6 +2,7 @@
 import { hash } from 'node:crypto';
 import { canonicalEvents, eventNamesMistake } from './event.ts';
 import type { Breaker } from './lane.ts';
+import { isMailUrl, readMailUrl } from './messages/mail-address.ts';
 import type { Rule } from './rule.ts';
 
 export const WEBHOOK_STATES = ['active', 'paused'] as const;
@@ -34,6 +35,8 @@ export interface Webhook {
   breaker: Breaker | null;
   /** Time of the last successful delivery, updated at most once a minute. */
   lastSuccessAt: number | null;
+  /** When the recipient of a webhook that sends mail confirmed the address; null for other webhooks. */
+  verifiedAt: number | null;
   createdAt: number;
 }
 
@@ -87,6 +90,16 @@ export function urlMistake(url: unknown): string | undefined {
   return undefined;
 }
 
+/** Like `urlMistake`, but also accepts `mailto:` with one address. The frozen operation of the contract does not. */
+export function destinationMistake(url: unknown): string | undefined {
+  if (typeof url !== 'string' || !isMailUrl(url)) {
+    const mistake = urlMistake(url);
+    return mistake && `${mistake}, or mailto: with one address`;
+  }
+  const found = readMailUrl(url);
+  return 'mistake' in found ? `\`webhookUrl\` ${found.mistake}` : undefined;
+}
+
 /** Describes an invalid list of events; undefined if it is valid. Unknown event names are allowed. */
 export function eventsMistake(events: unknown): string | undefined {
   if (!Array.isArray(events)) return '`events` must be an array of event names';
@@ -119,6 +132,13 @@ export function nameMistake(name: unknown): string | undefined {
   if (isText && name.length <= MAX_WEBHOOK_NAME && !/[\u0000-\u001f\u007f]/.test(name)) return undefined;
   return `\`name\` must be a string of 1 to ${MAX_WEBHOOK_NAME} characters on one line, or null for no name`;
 }
+
+/** `pausedReason` of a webhook that sends mail to an address that nobody has confirmed yet. */
+export const UNVERIFIED =
+  'The address is not verified: its owner must open the link in the verification mail, which can be sent again';
+/** `pausedReason` after a click on the link that ends the mails. */
+export const WITHDRAWN =
+  'The recipient has unsubscribed, and must verify the address again before the webhook can be resumed';
 
 export const MAX_PAUSE_REASON = 1_000;
 

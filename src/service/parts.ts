@@ -25,6 +25,7 @@ import { auditRetention, deletionResumption, sessionRetention, teamRetention } f
 import type { Store } from '../store/store.ts';
 import { usageCounting } from '../teams/usage.ts';
 import { DeliveryEngine } from '../webhooks/delivery-engine.ts';
+import { createMailing } from '../webhooks/mail/mailing.ts';
 import { webhookReplay } from '../webhooks/replay.ts';
 import { ExaminerThread } from '../webhooks/rules/examiner.ts';
 import { RuleEngine } from '../webhooks/rules/rule-engine.ts';
@@ -60,10 +61,13 @@ export async function buildCapabilities(
   const resolver = createResolver();
   const dispatchers = createTeamDispatchers({ policy: config.allowNetworks, resolver });
   started.push(() => dispatchers.destroy());
+  const mailing = createMailing(config, { sealer, resolver, publicUrl, now: () => store.now() });
+  started.push(() => mailing.close());
   const deliveryEngine = new DeliveryEngine({
     store,
     sealer,
     dispatchers,
+    mailing,
     log,
     observer,
     tracing,
@@ -126,6 +130,7 @@ export async function buildCapabilities(
   const chores = createChores({ config, store, log, random, nodeId, forget, started });
   return {
     resolver,
+    mailing,
     deliveryEngine,
     ruleEngine,
     examiner,

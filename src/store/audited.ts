@@ -118,6 +118,12 @@ export const AUDITED = {
       },
     pause: ({ id }, webhook) => webhook && { target: at('webhook', id), summary: '' },
     resume: ({ id }, webhook) => webhook && { target: at('webhook', id), summary: '' },
+    verify: ({ id }, webhook) => webhook && { target: at('webhook', id), summary: 'by the link in a mail' },
+    withdraw: ({ id }, webhook) => webhook && { target: at('webhook', id), summary: 'by the link in a mail' },
+    noteVerificationMail: ({ id }, noted) =>
+      noted?.isAllowed === true
+        ? { action: 'webhooks.sendVerification', target: at('webhook', id), summary: '' }
+        : undefined,
     test: ({ id }, made) => made && { target: at('webhook', id), summary: '' },
   },
   deliveries: {

@@ -33,6 +33,7 @@ import { type AttemptDelivery, createAttemptDelivery } from './lane-attempt.ts';
 import { LaneLeases } from './lane-leases.ts';
 import { LaneRests } from './lane-rests.ts';
 import { Slots } from './lane-slots.ts';
+import { type Mailing, NO_MAILING } from './mail/mailing.ts';
 import { SettlementWriter } from './settlement-writer.ts';
 
 const LOOK_EVERY_MS = 500;
@@ -110,6 +111,8 @@ export class DeliveryEngine {
     store: Store;
     sealer: Sealer;
     dispatchers: TeamDispatchers;
+    /** Default: this node cannot send mail. */
+    mailing?: Mailing;
     log: Logger;
     observer: Observer;
     tracing?: Tracing | undefined;
@@ -132,6 +135,7 @@ export class DeliveryEngine {
       sealer: input.sealer,
       now,
       dispatchers,
+      mailing: input.mailing ?? NO_MAILING,
       userAgent: input.userAgent,
       observer: input.observer,
       tracing: input.tracing,

@@ -1,6 +1,7 @@
 /** One attempt to send a delivery: opens the webhook's secrets, sends the request, and decides what follows. */
 import { afterAttempt, type DueDelivery } from '../model/delivery.ts';
 import { pauseReason, restAfter, verdictOf } from '../model/lane.ts';
+import { isMailUrl } from '../model/messages/mail-address.ts';
 import type { TeamDispatchers } from '../net/dispatcher.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Observer } from '../observe/observer.ts';
@@ -13,6 +14,7 @@ import type { Settlement } from '../store/operations/settle.ts';
 import type { Store } from '../store/store.ts';
 import { type Destination, destinationOf } from './destination.ts';
 import type { Lane } from './lane.ts';
+import type { Mailing } from './mail/mailing.ts';
 import { openHeaders, openSecretKey } from './sealed.ts';
 import { type Sent, sendAttempt } from './send.ts';
 import type { SigningKeys } from './sign.ts';
@@ -36,13 +38,14 @@ export function createAttemptDelivery(input: {
   sealer: Sealer;
   now: Clock;
   dispatchers: TeamDispatchers;
+  mailing: Mailing;
   userAgent: string;
   observer: Observer;
   tracing: Tracing | undefined;
   random: () => number;
   log: Logger;
 }): AttemptDelivery {
-  const { store, now, dispatchers, observer, tracing, random, log } = input;
+  const { store, now, dispatchers, mailing, observer, tracing, random, log } = input;
   const open = createOpener(input);
   /** Lanes for which a failure to sign was already logged. */
   const unsigned = new WeakSet<Lane>();
@@ -52,23 +55,28 @@ export function createAttemptDelivery(input: {
     const own = tracing?.under(delivery.trace);
     const traced = own ?? tracedByOthers(delivery.trace);
     let sent: Sent;
+    const outgoing = {
+      timeoutMs: lane.due.settings.timeoutMs,
+      queuedMs: Math.max(0, store.now() - delivery.dueAt),
+      messageId: delivery.messageId,
+      body: delivery.body,
+      signal,
+    };
     try {
-      const dispatcher = dispatchers.of(lane.due.teamId);
-      sent = await sendAttempt(
-        { now, dispatcher },
-        {
-          ...open(lane),
-          timeoutMs: lane.due.settings.timeoutMs,
-          queuedMs: Math.max(0, store.now() - delivery.dueAt),
-          messageId: delivery.messageId,
-          eventType: delivery.eventType,
-          attempt: delivery.attempt + 1,
-          hops: hopsOf(delivery.trace),
-          body: delivery.body,
-          signal,
-          ...(own?.trace ? { traceparent: toTraceparent(own.trace) } : {}),
-        },
-      );
+      if (isMailUrl(lane.due.url)) sent = await mailing.send(lane.due, outgoing);
+      else {
+        sent = await sendAttempt(
+          { now, dispatcher: dispatchers.of(lane.due.teamId) },
+          {
+            ...outgoing,
+            ...open(lane),
+            eventType: delivery.eventType,
+            attempt: delivery.attempt + 1,
+            hops: hopsOf(delivery.trace),
+            ...(own?.trace ? { traceparent: toTraceparent(own.trace) } : {}),
+          },
+        );
+      }
       unsigned.delete(lane);
     } catch (error) {
       postponeUnsigned(lane, delivery, error);

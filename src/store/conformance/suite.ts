@@ -21,6 +21,7 @@ import { testJobLog } from './job-log.ts';
 import { testJobModel } from './job-model.ts';
 import { testJobs } from './jobs.ts';
 import { testLanes } from './lanes.ts';
+import { testMailAddresses } from './mail-addresses.ts';
 import { testNextDue } from './next-due.ts';
 import { testPages } from './pages.ts';
 import { testPublishing } from './publish.ts';
@@ -91,6 +92,7 @@ export function testStore(open: () => Promise<Reusable>, options: { modelRuns: n
   testWebhookChanges(shared);
   testDeliveries(shared);
   testLanes(shared);
+  testMailAddresses(shared);
   testReplays(shared);
   testReplaySteps(shared);
   testOutbox(shared);

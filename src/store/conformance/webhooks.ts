@@ -35,6 +35,7 @@ export function testWebhooks(open: Open): void {
       ruleRevision: null,
       ruleMistake: null,
       lastSuccessAt: null,
+      verifiedAt: null,
       createdAt: store.now(),
     });
     assert.deepEqual(await store.webhooks.list({ teamId: at.teamId, limit: 100 }), [webhook]);

@@ -17,6 +17,7 @@ import * as logs from './job-log.ts';
 import * as jobs from './jobs.ts';
 import * as keys from './keys.ts';
 import * as lanes from './lanes.ts';
+import * as addresses from './mail/addresses.ts';
 import * as outbox from './outbox-retention.ts';
 import { publish } from './publish.ts';
 import * as quotas from './quotas.ts';
@@ -89,6 +90,7 @@ export const OPERATIONS = {
     ...lookups(webhooks, 'get', 'sealed'),
     ...reads(webhooks, 'list'),
     ...writes(webhooks, 'subscribe', 'unsubscribe', 'rotate', 'change', 'pause', 'resume'),
+    ...writes(addresses, 'verify', 'withdraw', 'noteVerificationMail'),
     // A call with an idempotency key gets its own transaction, because two calls with the same key must not run in the
     // same batch.
     test: batched(webhooks.test, { begins: ({ idempotencyKey }) => (idempotencyKey ? undefined : {}) }),

@@ -2,13 +2,16 @@
 
 import { Problem } from '../../model/error.ts';
 import { pausedData, testData } from '../../model/event.ts';
+import { isMailUrl } from '../../model/messages/mail-address.ts';
 import { hasRule, type Rule, storedRule } from '../../model/rule.ts';
 import {
   DEFAULT_WEBHOOK_SETTINGS,
   eventSetKey,
   firesFor,
+  UNVERIFIED,
   type Webhook,
   type WebhookSettings,
+  WITHDRAWN,
 } from '../../model/webhook.ts';
 import { newId } from '../../std/id.ts';
 import type { Page } from '../page.ts';
@@ -22,10 +25,11 @@ import { requireRoom } from './quotas.ts';
 import { DECISION_STATES } from './rules/decisions.ts';
 
 /** Columns for `toWebhook`. */
-const WEBHOOK = new Part(`
+export const WEBHOOK = new Part(`
   team_id as "teamId", id, workflow_id as "workflowId", url, events, name, rule, rule_revision as "ruleRevision",
   rule_mistake as "ruleMistake", state, settings, paused_at as "pausedAt", paused_reason as "pausedReason",
-  failing_since as "failingSince", breaker, last_success_at as "lastSuccessAt", created_at as "createdAt"`);
+  failing_since as "failingSince", breaker, last_success_at as "lastSuccessAt", verified_at as "verifiedAt",
+  created_at as "createdAt"`);
 
 /**
  * Condition: the webhook is not deleted. No index has this expression, so that PostgreSQL finds a webhook by its primary
@@ -34,7 +38,8 @@ const WEBHOOK = new Part(`
 const EXISTS = new Part(`(state || '') <> 'deleted'`);
 
 /** The row of a webhook. The fields declared here are JSON texts instead of objects. */
-interface WebhookRow extends Omit<Webhook, 'events' | 'rule' | 'ruleMistake' | 'settings' | 'breaker'> {
+export interface WebhookRow
+  extends Omit<Webhook, 'events' | 'rule' | 'ruleMistake' | 'settings' | 'breaker'> {
   events: string;
   rule: string | null;
   ruleMistake: string | null;
@@ -58,7 +63,7 @@ function parsed<Value>(text: string | null): Value | null {
 }
 
 /** Returns the changed webhook, and makes the node that sends to it reload its settings. */
-function changed(tx: Tx, row: WebhookRow | undefined): Webhook | undefined {
+export function changed(tx: Tx, row: WebhookRow | undefined): Webhook | undefined {
   if (row === undefined) return undefined;
   touchLane(tx, row.teamId, row.id);
   return toWebhook(row);
@@ -69,6 +74,8 @@ function changed(tx: Tx, row: WebhookRow | undefined): Webhook | undefined {
  * same team, workflow, URL, set of events and filter exists, that subscription is returned, and resumed if it was paused.
  * Without a rule, only subscriptions without a rule are the same. `secret` (encrypted) is used only for a new
  * subscription, and so are `name`, and the rule except its filter.
+ *
+ * A webhook that sends mail is paused until its address is verified (`mail/addresses.ts`), unless it is already.
  *
  * Locks the workflow or team, so that simultaneous calls find each other's subscriptions and do not exceed the limit.
  */
@@ -100,7 +107,8 @@ export async function subscribe(
     tx.db.get<WebhookRow>(SAME, teamId, workflowId ?? '', url, eventSetKey(events, rule)),
     activeCount(tx, teamId, workflowId),
   ]);
-  if (same?.state === 'active') return { outcome: 'existing', webhook: toWebhook(same) };
+  const isUnverified = same !== undefined && isMailUrl(url) && same.verifiedAt === null;
+  if (same?.state === 'active' || isUnverified) return { outcome: 'existing', webhook: toWebhook(same) };
   if (active >= limit) return { outcome: 'limit_reached' };
   if (same !== undefined) {
     const webhook = (await resume(tx, { teamId, id: same.id })) as Webhook;
@@ -111,15 +119,30 @@ export async function subscribe(
   const id = newId('wh', tx.now);
   const text = textOfRule(rule);
   const revision = text === null ? null : await addRevision(tx, { teamId, id, text });
+  const isVerifiedMail = isMailUrl(url) && (await isVerified(tx, { teamId, url }));
+  const isPaused = isMailUrl(url) && !isVerifiedMail;
   const row = (await tx.db.get<WebhookRow>`
     insert into webhook
       (team_id, id, workflow_id, url, events, event_set, fires_for, state, secret, settings, created_at,
-       name, rule, rule_revision)
+       name, rule, rule_revision, paused_at, paused_reason, verified_at)
     values (${teamId}, ${id}, ${workflowId}, ${url}, ${JSON.stringify(events)},
-      ${eventSetKey(events, rule)}, ${firesFor(events)}, 'active', ${input.secret}, ${JSON.stringify(settings)}, ${tx.now},
-      ${name}, ${text}, ${revision})
+      ${eventSetKey(events, rule)}, ${firesFor(events)}, ${isPaused ? 'paused' : 'active'}, ${input.secret},
+      ${JSON.stringify(settings)}, ${tx.now}, ${name}, ${text}, ${revision},
+      ${isPaused ? tx.now : null}, ${isPaused ? UNVERIFIED : null}, ${isVerifiedMail ? tx.now : null})
     returning ${WEBHOOK}`) as WebhookRow;
   return { outcome: 'created', webhook: toWebhook(row) };
+}
+
+/**
+ * Whether a new webhook of the team may send to this `mailto:` URL immediately: another webhook has verified it, and the
+ * recipient has not unsubscribed from any since.
+ */
+async function isVerified(view: View, { teamId, url }: { teamId: string; url: string }): Promise<boolean> {
+  const row = await view.db.get<{ verified: number | null; withdrawn: number | null }>`
+    select max(verified_at) as verified, max(case when paused_reason = ${WITHDRAWN} then 1 end) as withdrawn
+    from webhook /* use webhook_mail */
+    where team_id = ${teamId} and url = ${url} and substr(url, 1, 7) = 'mailto:' and state <> 'deleted'`;
+  return row !== undefined && row.verified !== null && row.withdrawn === null;
 }
 
 /** Returns the rule, or null if it is the same as having none. */
@@ -183,15 +206,21 @@ async function activeCount(tx: Tx, teamId: string, workflowId: string | null): P
   return row?.count ?? 0;
 }
 
-/** Ends the pause and clears `failingSince` and `breaker`. */
+/**
+ * Ends the pause and clears `failingSince` and `breaker`. Rejects with `address_unverified` if the webhook sends mail to
+ * an address that is not verified.
+ */
 export async function resume(tx: Tx, { teamId, id }: InTeam): Promise<Webhook | undefined> {
   const row = await tx.db.get<WebhookRow>`
     update webhook set state = 'active', paused_at = null, paused_reason = null, failing_since = null,
       breaker = null
-    where team_id = ${teamId} and id = ${id} and state = 'paused' returning ${WEBHOOK}`;
+    where team_id = ${teamId} and id = ${id} and state = 'paused'
+      and (verified_at is not null or substr(url, 1, 7) <> 'mailto:') returning ${WEBHOOK}`;
   if (row !== undefined) return changed(tx, row);
   tx.repeated = true;
-  return get(tx, { teamId, id });
+  const webhook = await get(tx, { teamId, id });
+  if (webhook?.state === 'paused') throw new Problem('address_unverified');
+  return webhook;
 }
 
 // The statements sort only the ids of matching rows, and look up only the rows on the page.

@@ -61,6 +61,7 @@ const HINTS: Record<Exclude<Attempt['outcome'], 'ok' | 'http'>, string> = {
     'This instance blocks webhooks to private networks. Its operator can allow this address with `FLOWHOOK_ALLOW_NETWORKS`.',
   protocol:
     'The receiver, or a proxy in front of it, closed the connection or sent something other than HTTP.',
+  smtp: 'Read the reply of the SMTP server. A mail that was refused with a code from 500 is not sent again by itself.',
 };
 
 /** What to do about a failed attempt; undefined if it succeeded. */

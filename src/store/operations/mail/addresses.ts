@@ -1,0 +1,66 @@
+/** Which mail addresses of a team are verified, and how many verification mails they got. */
+import { isMailUrl } from '../../../model/messages/mail-address.ts';
+import { UNVERIFIED, type Webhook, WITHDRAWN } from '../../../model/webhook.ts';
+import type { InTeam } from '../../rows.ts';
+import type { Tx } from '../../transaction.ts';
+import { changed, get, pause, WEBHOOK, type WebhookRow } from '../webhooks.ts';
+
+/**
+ * Records that the owner of the address confirmed it, and starts the webhook, and all others of the team that wait for
+ * the same confirmation. Webhooks whose recipient has unsubscribed stay paused, except this one.
+ */
+export async function verify(tx: Tx, { teamId, id }: InTeam): Promise<Webhook | undefined> {
+  const webhook = await get(tx, { teamId, id });
+  if (webhook === undefined || !isMailUrl(webhook.url)) return undefined;
+  const rows = await tx.db.all<WebhookRow>`
+    update webhook set verified_at = ${tx.now}, state = 'active', paused_at = null, paused_reason = null,
+      failing_since = null, breaker = null
+    where team_id = ${teamId} and url = ${webhook.url} and substr(url, 1, 7) = 'mailto:' and state <> 'deleted'
+      and verified_at is null and (id = ${id} or paused_reason = ${UNVERIFIED}) returning ${WEBHOOK}`;
+  for (const row of rows) changed(tx, row);
+  if (rows.length === 0) tx.repeated = true;
+  return get(tx, { teamId, id });
+}
+
+/** Pauses a webhook that sends mail, because its recipient wants no more of it. It must be verified again. */
+export async function withdraw(tx: Tx, { teamId, id }: InTeam): Promise<Webhook | undefined> {
+  const webhook = await get(tx, { teamId, id });
+  if (webhook === undefined || !isMailUrl(webhook.url)) return undefined;
+  if (webhook.state === 'active') await pause(tx, { teamId, id, reason: WITHDRAWN });
+  else tx.repeated = webhook.pausedReason === WITHDRAWN;
+  const row = await tx.db.get<WebhookRow>`
+    update webhook set verified_at = null, paused_reason = ${WITHDRAWN}
+    where team_id = ${teamId} and id = ${id} and state = 'paused' returning ${WEBHOOK}`;
+  return changed(tx, row);
+}
+
+/** Maximum number of verification mails to one address of a team within a day. */
+export const MAX_VERIFICATION_MAILS = 5;
+const DAY_MS = 24 * 3_600_000;
+
+/**
+ * Counts a verification mail that is about to be sent for a webhook, unless its address got too many within a day, also
+ * for webhooks that were unsubscribed since. Undefined if the webhook does not exist.
+ */
+export async function noteVerificationMail(
+  tx: Tx,
+  { teamId, id }: InTeam,
+): Promise<{ isAllowed: boolean } | undefined> {
+  const webhook = await get(tx, { teamId, id });
+  if (webhook === undefined) return undefined;
+  const rows = await tx.db.all<{ id: string; mails: string | null }>`
+    select id, verification_mails as mails from webhook /* use webhook_mail */
+    where team_id = ${teamId} and url = ${webhook.url} and substr(url, 1, 7) = 'mailto:'
+    order by id for no key update`;
+  // A time in the future was written before the clock was set back.
+  const recent = ({ mails }: { mails: string | null }) =>
+    ((mails === null ? [] : JSON.parse(mails)) as number[]).filter((at) => Math.abs(tx.now - at) < DAY_MS);
+  const isAllowed = rows.flatMap(recent).length < MAX_VERIFICATION_MAILS;
+  const own = rows.find((row) => row.id === id);
+  if (isAllowed && own !== undefined) {
+    await tx.db.run`
+      update webhook set verification_mails = ${JSON.stringify([...recent(own), tx.now])}
+      where team_id = ${teamId} and id = ${id}`;
+  }
+  return { isAllowed };
+}
