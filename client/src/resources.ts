@@ -22,6 +22,15 @@ export interface Webhook {
   events: string[];
 }
 
+export interface WebhookDetailDigest {
+  /** Length of a digest, such as `1h`, from its first match. */
+  every?: string;
+  /** Time of day when digests are sent, such as `08:00`. */
+  at?: string;
+  /** IANA name of the time zone of `at`. */
+  timeZone?: string;
+}
+
 export interface WebhookDetailFilterMistake {
   at: string;
   eventId: string;
@@ -71,6 +80,10 @@ export interface WebhookDetail {
   firstVersion: 'send' | 'skip';
   /** Time for which nothing more is sent about a record that was sent, such as `6h`. `null` if there is no limit. */
   cooldown: string | null;
+  /** When what matches is sent, in one message: `every` or `at`. `null` if it is sent immediately. */
+  digest: WebhookDetailDigest | null;
+  /** IANA name of the zone of times in messages for people. `null` for the zone of the digest, or UTC. */
+  timeZone: string | null;
   /** Last time that the filter or the template could not be evaluated, which counts as no match. `null` if it always could. */
   filterMistake: WebhookDetailFilterMistake | null;
   state: 'active' | 'paused';
@@ -963,6 +976,15 @@ export interface ErasureReport {
   backups: number;
 }
 
+export interface CreateWebhookRequestDigest {
+  /** Length of a digest, from its first match: from `1m` to `7d`. */
+  every?: string;
+  /** Time of day when digests are sent. */
+  at?: string;
+  /** IANA name of the time zone of `at` (default: `UTC`). */
+  timeZone?: string;
+}
+
 export interface WebhookSettings {
   /** `true` to send one delivery at a time, in the order of the events. A failing delivery then delays the ones after it. */
   ordered?: boolean;
@@ -985,7 +1007,7 @@ export interface NewWebhook {
   name?: string | null;
   /** Expression in the Common Expression Language that decides which events, or which of their differences, are sent. `null` to send all. */
   filter?: string | null;
-  /** Form of the body: `standard`, `cloudevents` (CloudEvents 1.0, structured mode), or `template`. `null` for `standard`. */
+  /** Form of the body: `standard`, `cloudevents` (CloudEvents 1.0, structured mode), `template`, a message for people (`slack`, `discord`, `teams`), or `mail`, which only `mailto:` has. `null` for `mail` if the URL is `mailto:`, otherwise `standard`. */
   format?: 'standard' | 'cloudevents' | 'template' | 'slack' | 'discord' | 'teams' | 'mail' | null;
   /** JSON to send with the format `template`; `${…}` in its strings holds expressions. At most 16 KiB. `null` for none. */
   template?: unknown;
@@ -993,6 +1015,10 @@ export interface NewWebhook {
   firstVersion?: 'send' | 'skip' | null;
   /** Time for which nothing more is sent about a record that was sent, from `1s` to `7d`. Requires a filter that reads records. `null` for no limit. */
   cooldown?: string | null;
+  /** Gathers what matches, and sends it in one message with the newest state of each record: either `every` or `at`. Not with a cooldown. `null` to send everything immediately. */
+  digest?: CreateWebhookRequestDigest | null;
+  /** IANA name of the zone of times in messages for people. `null` for the zone of the digest, or UTC. */
+  timeZone?: string | null;
   settings?: WebhookSettings;
 }
 
@@ -1001,7 +1027,7 @@ export interface WebhookChanges {
   name?: string | null;
   /** Expression in the Common Expression Language that decides which events, or which of their differences, are sent. `null` to send all. */
   filter?: string | null;
-  /** Form of the body: `standard`, `cloudevents` (CloudEvents 1.0, structured mode), or `template`. `null` for `standard`. */
+  /** Form of the body: `standard`, `cloudevents` (CloudEvents 1.0, structured mode), `template`, a message for people (`slack`, `discord`, `teams`), or `mail`, which only `mailto:` has. `null` for `mail` if the URL is `mailto:`, otherwise `standard`. */
   format?: 'standard' | 'cloudevents' | 'template' | 'slack' | 'discord' | 'teams' | 'mail' | null;
   /** JSON to send with the format `template`; `${…}` in its strings holds expressions. At most 16 KiB. `null` for none. */
   template?: unknown;
@@ -1009,6 +1035,10 @@ export interface WebhookChanges {
   firstVersion?: 'send' | 'skip' | null;
   /** Time for which nothing more is sent about a record that was sent, from `1s` to `7d`. Requires a filter that reads records. `null` for no limit. */
   cooldown?: string | null;
+  /** Gathers what matches, and sends it in one message with the newest state of each record: either `every` or `at`. Not with a cooldown. `null` to send everything immediately. */
+  digest?: CreateWebhookRequestDigest | null;
+  /** IANA name of the zone of times in messages for people. `null` for the zone of the digest, or UTC. */
+  timeZone?: string | null;
   /** `true` to send one delivery at a time, in the order of the events. A failing delivery then delays the ones after it. */
   ordered?: boolean;
   /** Maximum number of requests per second. `null` if unlimited. */
@@ -1036,7 +1066,7 @@ export interface TestWebhookResult {
 export interface TryWebhookRequest {
   /** Expression in the Common Expression Language that decides which events, or which of their differences, are sent. `null` to send all. */
   filter?: string | null;
-  /** Form of the body: `standard`, `cloudevents` (CloudEvents 1.0, structured mode), or `template`. `null` for `standard`. */
+  /** Form of the body: `standard`, `cloudevents` (CloudEvents 1.0, structured mode), `template`, a message for people (`slack`, `discord`, `teams`), or `mail`, which only `mailto:` has. `null` for `mail` if the URL is `mailto:`, otherwise `standard`. */
   format?: 'standard' | 'cloudevents' | 'template' | 'slack' | 'discord' | 'teams' | 'mail' | null;
   /** JSON to send with the format `template`; `${…}` in its strings holds expressions. At most 16 KiB. `null` for none. */
   template?: unknown;
@@ -1044,6 +1074,10 @@ export interface TryWebhookRequest {
   firstVersion?: 'send' | 'skip' | null;
   /** Time for which nothing more is sent about a record that was sent, from `1s` to `7d`. Requires a filter that reads records. `null` for no limit. */
   cooldown?: string | null;
+  /** Gathers what matches, and sends it in one message with the newest state of each record: either `every` or `at`. Not with a cooldown. `null` to send everything immediately. */
+  digest?: CreateWebhookRequestDigest | null;
+  /** IANA name of the zone of times in messages for people. `null` for the zone of the digest, or UTC. */
+  timeZone?: string | null;
   /** Only events of this workflow (default: `null`, all workflows of the team). */
   workflowId?: string | null;
   /** Only these events, by name or alias (default: all). */

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
   DEFAULT_RULE,
+  digestFields,
   durationText,
   FORMATS,
   hasRule,
@@ -15,6 +16,7 @@ import {
 import { effectiveFirstVersion, ruleFrom } from './rule-fields.ts';
 
 const PRICE = 'record.price < 50';
+const FORMS = '{ "every": "1h" } or { "at": "08:00", "timeZone": "Europe/Zurich" }';
 
 function mistakeOf(fields: Record<string, unknown>, before?: Rule): RuleMistake {
   try {
@@ -120,7 +122,7 @@ test('a mistake names the field, the place, and the nearest right name', () => {
   assert.deepEqual([filter.code, filter.field, filter.from, filter.to], ['field_invalid', 'filter', 8, 14]);
   assert.equal(
     mistakeOf({ format: 'cloudevent' }).message,
-    '`format`: must be "standard" or "cloudevents" or "template" or "slack" or "discord" or "teams" or "mail"; did you mean "cloudevents"?',
+    '`format`: must be "standard", "cloudevents", "template", "slack", "discord", "teams" or "mail"; did you mean "cloudevents"?',
   );
   assert.equal(mistakeOf({ firstVersion: 'never' }).message, '`firstVersion`: must be "send" or "skip"');
   assert.equal(mistakeOf({ filter: 5 }).message, '`filter`: must be an expression in a string, or null');
@@ -153,4 +155,113 @@ test('four formats are for people, whose times are in the zone of the rule, of i
   assert.equal(timeZoneOf({ timeZone: null, digest }), 'Europe/Zurich');
   assert.equal(timeZoneOf({ timeZone: 'Asia/Tokyo', digest }), 'Asia/Tokyo');
   assert.equal(timeZoneOf({ timeZone: null, digest: { everyMs: 60_000 } }), 'UTC');
+});
+
+test('a digest is a period or a time of day, in UTC unless it names a zone', () => {
+  const digestOf = (digest: unknown) => ruleFrom({ digest }).digest;
+  assert.deepEqual(digestOf({ every: '1h' }), { everyMs: 3_600_000 });
+  assert.deepEqual(digestOf({ every: '7d' }), { everyMs: 604_800_000 });
+  assert.deepEqual(digestOf({ at: '08:00' }), { at: '08:00', timeZone: 'UTC' });
+  const zurich = { at: '08:00', timeZone: 'Europe/Zurich' };
+  assert.deepEqual(digestOf(zurich), zurich);
+  assert.deepEqual(digestFields({ everyMs: 5_400_000 }), { every: '90m' });
+  assert.deepEqual(digestFields(zurich), zurich);
+  assert.equal(hasRule(ruleFrom({ digest: zurich })), true);
+  const before = ruleFrom({ digest: zurich, filter: PRICE });
+  assert.deepEqual(ruleFrom({ format: 'slack' }, before).digest, zurich);
+  assert.equal(ruleFrom({ digest: null }, before).digest, null);
+});
+
+test('the refusal of a digest shows the nearest right form', () => {
+  for (const [digest, message] of [
+    ['1h', 'must be { "every": "1h" }, or null for no digest'],
+    ['2 hours', 'must be { "every": "2h" }, or null for no digest'],
+    ['daily', 'must be { "every": "1d" }, or null for no digest'],
+    ['8:00', 'must be { "at": "08:00" }, or null for no digest'],
+    ['5pm', 'must be { "at": "17:00" }, or null for no digest'],
+    [3_600, `must be ${FORMS}, or null for no digest`],
+    ['soon', `must be ${FORMS}, or null for no digest`],
+    [{}, `must have either \`every\` or \`at\`, found neither: write ${FORMS}`],
+    [{ every: '1h', at: '08:00' }, `must have either \`every\` or \`at\`, found both: write ${FORMS}`],
+    [
+      { every: '1h', timeZone: 'UTC' },
+      '`timeZone` belongs to `at`. The field `timeZone` of the webhook sets the zone of times in messages',
+    ],
+    [{ every: '30s' }, '`every` must be a duration from "1m" to "7d", such as "30m" or "1h"'],
+    [
+      { every: '1 hour' },
+      '`every` must be a duration from "1m" to "7d", such as "30m" or "1h"; did you mean { "every": "1h" }?',
+    ],
+    [
+      { at: '8:00' },
+      '`at` must be a time from "00:00" to "23:59", such as "08:00", found "8:00"; did you mean { "at": "08:00" }?',
+    ],
+    [
+      { at: 8 },
+      '`at` must be a time from "00:00" to "23:59", such as "08:00", found "8"; did you mean { "at": "08:00" }?',
+    ],
+    [{ at: '24:00' }, '`at` must be a time from "00:00" to "23:59", such as "08:00", found "24:00"'],
+    [
+      { at: '08:00', timeZone: 'Europe/Zürich' },
+      '`timeZone` must be a time zone such as Europe/Berlin or UTC, found "Europe/Zürich"; did you mean "Europe/Zurich"?',
+    ],
+    [
+      { at: '08:00', timeZone: 'new york' },
+      '`timeZone` must be a time zone such as Europe/Berlin or UTC, found "new york"; did you mean "America/New_York"?',
+    ],
+  ] as const) {
+    const mistake = mistakeOf({ digest });
+    assert.deepEqual([mistake.field, mistake.message], ['digest', `\`digest\`: ${message}`]);
+  }
+});
+
+test('a digest and a cooldown exclude each other, and the refusal says how to remove the other', () => {
+  const cooled = ruleFrom({ filter: PRICE, cooldown: '6h' });
+  const gathering = ruleFrom({ filter: PRICE, digest: { every: '1h' } });
+  const start = 'a digest already gathers what happens to a record into one message: remove the';
+  assert.equal(
+    mistakeOf({ digest: { every: '1h' } }, cooled).message,
+    `\`digest\`: ${start} cooldown with \`"cooldown": null\``,
+  );
+  assert.equal(
+    mistakeOf({ cooldown: '6h' }, gathering).message,
+    `\`cooldown\`: ${start} digest with \`"digest": null\``,
+  );
+  assert.deepEqual(ruleFrom({ digest: { every: '1h' }, cooldown: null }, cooled), gathering);
+});
+
+test('the zone of times belongs to messages for people, and goes with their format', () => {
+  const rule = ruleFrom({ format: 'slack', timeZone: 'Asia/Tokyo' });
+  assert.equal(rule.timeZone, 'Asia/Tokyo');
+  assert.equal(ruleFrom({ format: 'discord' }, rule).timeZone, 'Asia/Tokyo');
+  assert.deepEqual(ruleFrom({ format: null }, rule), DEFAULT_RULE);
+  assert.equal(ruleFrom({ timeZone: null }, rule).timeZone, null);
+  assert.equal(
+    mistakeOf({ timeZone: 'Asia/Tokyo' }).message,
+    '`timeZone`: sets the times in messages for people; the format "standard" has times in UTC. Use it with "slack", ' +
+      '"discord", "teams" or "mail", or omit it',
+  );
+  assert.equal(
+    mistakeOf({ timeZone: 'Tokyo' }, rule).message,
+    '`timeZone`: must be a time zone such as Europe/Berlin or UTC, found "Tokyo"; did you mean "Asia/Tokyo"?',
+  );
+  assert.match(mistakeOf({ timeZone: 9 }, rule).message, /must be the name of a time zone/);
+});
+
+test('a webhook that sends mail has the format mail, and no other has it', () => {
+  const mail = 'mailto:ops@example.org';
+  const hook = 'https://example.org/hook';
+  assert.deepEqual(ruleFrom({}, DEFAULT_RULE, mail), { ...DEFAULT_RULE, format: 'mail' });
+  assert.equal(ruleFrom({ format: null, timeZone: 'Asia/Tokyo' }, DEFAULT_RULE, mail).timeZone, 'Asia/Tokyo');
+  const stored = ruleFrom({ format: 'mail' }, DEFAULT_RULE, mail);
+  assert.equal(ruleFrom({ filter: PRICE }, stored, mail).format, 'mail');
+  const of = (fields: object, url: string) => () => ruleFrom({ ...fields }, DEFAULT_RULE, url);
+  const only = { message: '`format`: a webhook that sends mail has the format "mail": omit `format`' };
+  assert.throws(of({ format: 'slack' }, mail), only);
+  assert.throws(of({ format: 'standard' }, mail), only);
+  assert.throws(of({ format: 'template', template: 'x' }, mail), only);
+  assert.throws(of({ format: 'mail' }, hook), {
+    message: '`format`: "mail" needs a `webhookUrl` such as "mailto:ops@example.org"',
+  });
+  assert.equal(ruleFrom({ format: 'mail' }).format, 'mail', 'a trial has no URL');
 });

@@ -54,7 +54,15 @@ export function timeZoneOf({ timeZone, digest }: Pick<Rule, 'timeZone' | 'digest
 }
 
 /** Names of the fields in requests. */
-export const RULE_FIELDS = ['filter', 'format', 'template', 'firstVersion', 'cooldown'] as const;
+export const RULE_FIELDS = [
+  'filter',
+  'format',
+  'template',
+  'firstVersion',
+  'cooldown',
+  'digest',
+  'timeZone',
+] as const;
 export type RuleField = (typeof RULE_FIELDS)[number];
 
 /** A field of a rule is invalid. The message names the field and, for expressions, the place. */
@@ -77,7 +85,7 @@ export function hasRule(rule: Rule): boolean {
   return rule.filter !== null || rule.format !== 'standard' || rule.digest !== null;
 }
 
-/** A cooldown as requests write it: `6h`, `90s`. */
+/** A duration as requests write it: `6h`, `90s`. */
 export function durationText(ms: number): string {
   const units = [
     ['d', 86_400_000],
@@ -86,4 +94,11 @@ export function durationText(ms: number): string {
   ] as const;
   const unit = units.find(([, size]) => ms >= size && ms % size === 0);
   return unit === undefined ? `${ms / 1_000}s` : `${ms / unit[1]}${unit[0]}`;
+}
+
+/** A digest in the form of the API. */
+export type DigestFields = { every: string } | { at: string; timeZone: string };
+
+export function digestFields(digest: Digest): DigestFields {
+  return 'everyMs' in digest ? { every: durationText(digest.everyMs) } : digest;
 }

@@ -1,5 +1,6 @@
 /** Computes when a schedule is due: cron in a time zone, or a fixed interval. */
 import { Cron } from 'croner';
+import { nearest } from '../std/nearest.ts';
 import type { Schedule } from './workflow.ts';
 
 /** With `missed: skip`, a run starts if it is at most this late. The clocks of nodes may also differ by this much. */
@@ -48,7 +49,8 @@ export function startsRun(schedule: Schedule, { dueAt, nowMs }: { dueAt: number;
 
 /** Describes an invalid cron expression or time zone, as the predicate of a sentence; undefined if both are valid. */
 export function checkSchedule(cron: string, timezone: string): string | undefined {
-  if (!isTimezone(timezone)) return `must be a time zone such as Europe/Berlin or UTC, found "${timezone}"`;
+  const mistake = timeZoneMistake(timezone);
+  if (mistake !== undefined) return mistake;
   const fields = cron.trim().split(/\s+/);
   if (fields.length !== 5 && !cron.trim().startsWith('@')) {
     return (
@@ -64,6 +66,16 @@ export function checkSchedule(cron: string, timezone: string): string | undefine
     return `must be a cron expression such as "0 6 * * 1-5", found "${cron}": ${why}`;
   }
   return due === null ? `must match some date, but "${cron}" matches none` : undefined;
+}
+
+/** Describes a name that is no time zone, as the predicate of a sentence, with the zone that is probably meant. */
+export function timeZoneMistake(name: string): string | undefined {
+  if (isTimezone(name)) return undefined;
+  const zones = Intl.supportedValuesOf('timeZone');
+  const city = name.replaceAll(' ', '_').toLowerCase();
+  const meant = zones.find((zone) => zone.toLowerCase().endsWith(`/${city}`)) ?? nearest(name, zones);
+  const advice = meant === undefined ? '' : `; did you mean "${meant}"?`;
+  return `must be a time zone such as Europe/Berlin or UTC, found "${name}"${advice}`;
 }
 
 function isTimezone(name: string): boolean {

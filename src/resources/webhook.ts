@@ -1,6 +1,13 @@
 /** A webhook, as the API returns it: with the four fields of the contract, or with its settings and state. */
 import { breakerReason } from '../model/lane.ts';
-import { DEFAULT_RULE, durationText, FIRST_VERSIONS, FORMATS, type Rule } from '../model/rule.ts';
+import {
+  DEFAULT_RULE,
+  digestFields,
+  durationText,
+  FIRST_VERSIONS,
+  FORMATS,
+  type Rule,
+} from '../model/rule.ts';
 import { WEBHOOK_STATES, type Webhook } from '../model/webhook.ts';
 import {
   boolean,
@@ -12,6 +19,7 @@ import {
   nullable,
   number,
   object,
+  optional,
   raw,
   text,
   time,
@@ -98,6 +106,21 @@ export const webhookDetailResource = named(
         'Time for which nothing more is sent about a record that was sent, such as `6h`. `null` if there is no limit',
       ),
     ),
+    digest: nullable(
+      object(
+        {
+          every: optional(text('Length of a digest, such as `1h`, from its first match')),
+          at: optional(text('Time of day when digests are sent, such as `08:00`')),
+          timeZone: optional(text('IANA name of the time zone of `at`')),
+        },
+        'When what matches is sent, in one message: `every` or `at`. `null` if it is sent immediately',
+      ),
+    ),
+    timeZone: nullable(
+      text(
+        'IANA name of the zone of times in messages for people. `null` for the zone of the digest, or UTC',
+      ),
+    ),
     filterMistake: nullable(
       object(
         {
@@ -145,6 +168,8 @@ export const webhookDetailResource = named(
     template: null,
     firstVersion: 'skip',
     cooldown: '6h',
+    digest: null,
+    timeZone: null,
     filterMistake: null,
     state: 'active',
     settings: { ordered: false, ratePerSecond: null, timeoutMs: 15_000, headers: [] },
@@ -169,13 +194,15 @@ export async function shownWebhook(deps: Pick<WebhookDeps, 'store' | 'sealer' | 
 
 /** A rule in the form of the API, with `firstVersion` as it takes effect. */
 async function ruleFields(rule: Rule) {
-  const { filter, format, template, cooldownMs } = rule;
+  const { filter, format, template, cooldownMs, digest, timeZone } = rule;
   return {
     filter,
     format,
     template,
     firstVersion: await firstVersionOf(rule),
     cooldown: cooldownMs === null ? null : durationText(cooldownMs),
+    digest: digest === null ? null : digestFields(digest),
+    timeZone,
   };
 }
 

@@ -2,6 +2,7 @@
 
 import { Problem } from '../model/error.ts';
 import { canonicalEvents, eventNameMistake } from '../model/event.ts';
+import { isMailUrl } from '../model/messages/mail-address.ts';
 import { DEFAULT_RULE, hasRule, RULE_FIELDS, type Rule, type RuleField } from '../model/rule.ts';
 import {
   DEFAULT_WEBHOOK_SETTINGS,
@@ -135,12 +136,25 @@ export function ruleFieldsOf(fields: object): RuleFields {
   return Object.fromEntries(given);
 }
 
-/** The rule of a new webhook; null if it has none. Ignores other fields. @throws Problem `field_invalid` */
-export async function newRule(fields: object): Promise<Rule | null> {
+/**
+ * The rule of a new webhook; null if it has none. Ignores other fields.
+ *
+ * @throws Problem `field_invalid`, also for headers that the URL cannot have
+ */
+export async function newRule(url: string, fields: WebhookChanges): Promise<Rule | null> {
+  refuseHeaders(url, fields);
   const given = ruleFieldsOf(fields);
-  if (Object.keys(given).length === 0) return null;
+  if (Object.keys(given).length === 0 && !isMailUrl(url)) return null;
   const { ruleFrom } = await import('../model/rule-fields.ts');
-  return orNull(ruleFrom({ ...given }));
+  return orNull(ruleFrom({ ...given }, DEFAULT_RULE, url));
+}
+
+/** @throws Problem `field_invalid` */
+function refuseHeaders(url: string, { headers }: WebhookChanges): void {
+  if (headers == null || Object.keys(headers).length === 0 || !isMailUrl(url)) return;
+  throw new Problem('field_invalid', {
+    sentence: '`headers` are sent with HTTP requests; a webhook that sends mail has none: omit them',
+  });
 }
 
 /** What `If-Match` compares, and what must not have changed since it was read. */
@@ -174,11 +188,12 @@ export async function changeWebhook(
   for (let tries = 0; tries < (expected === undefined ? MOST_TRIES : 1); tries += 1) {
     const before = await webhooks.get({ teamId, id });
     if (before === undefined) throw new Problem('webhook_not_found');
+    refuseHeaders(before.url, changes);
     const webhook = await webhooks.change(
       Object.keys(ruleFields).length === 0
         ? change
         : // The new rule depends on the stored one, so the change is made only while that is the same.
-          { expected: { rule: before.rule }, ...change, rule: await changedRule(ruleFields, before.rule) },
+          { expected: { rule: before.rule }, ...change, rule: await changedRule(ruleFields, before) },
     );
     if (webhook !== undefined) return webhook;
   }
@@ -204,14 +219,17 @@ function settingsOf(changes: object): Partial<WebhookSettings> {
 }
 
 /** The rule after a change; null if it is no rule any more. */
-async function changedRule(fields: RuleFields, stored: Rule | null): Promise<Rule | null> {
+async function changedRule(
+  fields: RuleFields,
+  { rule: stored, url }: Pick<Webhook, 'rule' | 'url'>,
+): Promise<Rule | null> {
   const { effectiveFirstVersion, ruleFrom } = await import('../model/rule-fields.ts');
   const before = stored ?? DEFAULT_RULE;
   const { firstVersion, ...others } = fields;
-  const unchosen = ruleFrom(others, before);
+  const unchosen = ruleFrom(others, before, url);
   // The API shows the default where nothing was chosen. Sending that back must not choose it.
   const isDefault = before.firstVersion === null && firstVersion === effectiveFirstVersion(unchosen);
-  return orNull(isDefault ? unchosen : ruleFrom(fields, before));
+  return orNull(isDefault ? unchosen : ruleFrom(fields, before, url));
 }
 
 function orNull(rule: Rule): Rule | null {

@@ -14,6 +14,8 @@ const NO_RULE = {
   template: null,
   firstVersion: 'send',
   cooldown: null,
+  digest: null,
+  timeZone: null,
   filterMistake: null,
 };
 
@@ -61,6 +63,19 @@ test('what POST returns, GET returns, and sending it back changes nothing and ma
       { ...NO_RULE, name: 'Cheaper', filter: FILTER, cooldown: '90m' },
     ],
     [{ format: 'cloudevents' }, { ...NO_RULE, format: 'cloudevents' }],
+    [{ digest: { every: '90m' } }, { ...NO_RULE, digest: { every: '90m' } }],
+    [{ digest: { at: '08:00' } }, { ...NO_RULE, digest: { at: '08:00', timeZone: 'UTC' } }],
+    [
+      { filter: FILTER, format: 'slack', timeZone: 'Asia/Tokyo', digest: { every: '60m' } },
+      {
+        ...NO_RULE,
+        filter: FILTER,
+        firstVersion: 'skip',
+        format: 'slack',
+        timeZone: 'Asia/Tokyo',
+        digest: { every: '1h' },
+      },
+    ],
     [
       { format: 'template', template: { text: `Now \${record.price}`, all: [`\${differences}`, 1, null] } },
       {
@@ -173,6 +188,19 @@ test('mistakes are refused with a sentence that names the field and says what to
     [{ filter: FILTER, cooldown: '8d' }, /`cooldown`: must be a duration from "1s" to "7d"/],
     [{ filter: FILTER, firstVersion: 'sent' }, /`firstVersion`: must be .*did you mean "send"\?/],
     [{ firstVersion: 'skip' }, /`firstVersion`: .*filters that read records/],
+    [{ digest: '1h' }, /`digest`: must be \{ "every": "1h" \}, or null/],
+    [{ digest: { every: '1h', cooldown: '6h' } }, /no field "digest\.cooldown"/],
+    [
+      { digest: { at: '08:00', timezone: 'UTC' } },
+      /no field "digest\.timezone"\. Did you mean `digest\.timeZone`\?/,
+    ],
+    [
+      { filter: FILTER, cooldown: '6h', digest: { every: '1h' } },
+      /`digest`: a digest already gathers .*`"cooldown": null`/,
+    ],
+    [{ format: 'mail' }, /`format`: "mail" needs a `webhookUrl` such as "mailto:ops@example\.org"/],
+    [{ timeZone: 'UTC' }, /`timeZone`: sets the times in messages for people/],
+    [{ format: 'slack', timeZone: 'Zurich' }, /`timeZone`: .*did you mean "Europe\/Zurich"\?/],
     [{ name: '' }, /`name` must be a string of 1 to 100 characters/],
     [{ name: 'a\nb' }, /`name` must be a string .* on one line/],
     [{ fitler: FILTER }, /no field "fitler"\. Did you mean `filter`\?/],

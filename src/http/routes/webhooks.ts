@@ -59,7 +59,9 @@ export const RULE = {
   format: {
     enum: [...FORMATS, null],
     description:
-      'Form of the body: `standard`, `cloudevents` (CloudEvents 1.0, structured mode), or `template`. `null` for `standard`',
+      'Form of the body: `standard`, `cloudevents` (CloudEvents 1.0, structured mode), `template`, a message for people ' +
+      '(`slack`, `discord`, `teams`), or `mail`, which only `mailto:` has. `null` for `mail` if the URL is `mailto:`, ' +
+      'otherwise `standard`',
   },
   template: {
     description: `JSON to send with the format \`template\`; \`\${…}\` in its strings holds expressions. At most 16 KiB. \`null\` for none`,
@@ -76,6 +78,32 @@ export const RULE = {
       'Time for which nothing more is sent about a record that was sent, from `1s` to `7d`. Requires a filter that reads ' +
       'records. `null` for no limit',
     examples: ['6h'],
+  },
+  digest: {
+    type: ['object', 'null'],
+    properties: {
+      every: {
+        type: 'string',
+        pattern: '^\\d{1,9}(s|m|h|d)$',
+        description: 'Length of a digest, from its first match: from `1m` to `7d`',
+      },
+      at: {
+        type: 'string',
+        pattern: '^([01]\\d|2[0-3]):[0-5]\\d$',
+        description: 'Time of day when digests are sent',
+      },
+      timeZone: { type: 'string', description: 'IANA name of the time zone of `at` (default: `UTC`)' },
+    },
+    description:
+      'Gathers what matches, and sends it in one message with the newest state of each record: either `every` or `at`. ' +
+      'Not with a cooldown. `null` to send everything immediately',
+    examples: [{ at: '08:00', timeZone: 'Europe/Zurich' }],
+  },
+  timeZone: {
+    type: ['string', 'null'],
+    description:
+      'IANA name of the zone of times in messages for people. `null` for the zone of the digest, or UTC',
+    examples: ['Europe/Zurich'],
   },
 };
 const nameOfWebhook = {
@@ -206,7 +234,7 @@ export const createWebhook: Operation<KeyedCall<'webhooks'>> = {
       teamId,
       ...subscription,
       name,
-      rule: await newRule(others),
+      rule: await newRule(subscription.url, changes),
       settings: others,
     });
     if (Object.keys(changes).length > 0) {
