@@ -2,6 +2,7 @@
 import './administration.ts';
 import './data.ts';
 import './keyboard.ts';
+import './messages.ts';
 import './rules.ts';
 import './runs.ts';
 import './sign-in.ts';

@@ -141,6 +141,7 @@ test('splits any text so that the parts join to the same text', () => {
     '',
     'https://a/?q=/x/y/z#1',
     '//a/b',
+    'mailto:ops@example.org',
   ])
     assert.equal(Object.values(urlParts(url)).join(''), url);
 });

@@ -125,7 +125,7 @@ const FRAME = /^\s+at |^\}?$/;
 
 /** The parts of a URL. One that does not fit is cut in the middle, because URLs of one receiver differ at the end. */
 interface UrlParts {
-  /** `https://` */
+  /** `https://` or `mailto:` */
   scheme: string;
   host: string;
   /** Cut first. */
@@ -140,7 +140,8 @@ const BARE_END = 8;
 
 /** Joined together, the parts are the whole URL. */
 export function urlParts(url: string): UrlParts {
-  const [, scheme = '', host = '', rest = ''] = /^([a-z][a-z0-9+.-]*:\/\/)?([^/?#]*)(.*)$/is.exec(url) ?? [];
+  const [, scheme = '', host = '', rest = ''] =
+    /^(mailto:|[a-z][a-z0-9+.-]*:\/\/)?([^/?#]*)(.*)$/is.exec(url) ?? [];
   if (rest.length <= MAX_END) return { scheme, host, middle: '', end: rest };
   const slash = rest.lastIndexOf('/', rest.length - 2);
   const from = rest.length - slash <= MAX_END ? slash : rest.length - BARE_END;

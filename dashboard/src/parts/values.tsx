@@ -134,7 +134,7 @@ export function CountSigns({
 
 /**
  * A URL on one line, cut in the middle if it does not fit. The tooltip, a copied selection and screen readers get the whole
- * URL. `https://` is left out, as in a browser's address bar.
+ * URL. `https://` is left out, as in a browser's address bar, and so is `mailto:`.
  */
 export function UrlText({ url }: { url: string }) {
   const { scheme, host, middle, end } = urlParts(url);
@@ -152,7 +152,7 @@ export function UrlText({ url }: { url: string }) {
     >
       <span className={`visually-hidden ${styles.whole}`}>{url}</span>
       <span className={styles.host} aria-hidden="true">
-        {scheme === 'https://' ? host : scheme + host}
+        {/^(https:\/\/|mailto:)$/i.test(scheme) ? host : scheme + host}
       </span>
       {middle !== '' && (
         <span className={styles.middle} aria-hidden="true">

@@ -7,18 +7,19 @@ import type { DeliveryDetail, WebhookDetail } from '../../../../client/src/flowh
 import { flowhook } from '../../client.ts';
 import { ActionButton, useAction } from '../../parts/action.tsx';
 import { useAnnouncedChange } from '../../parts/announce.ts';
-import { JsonView } from '../../parts/code.tsx';
 import { CommandLine } from '../../parts/copy.tsx';
 import { count, duration, many, uncapitalized } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { useShortcut } from '../../parts/keyboard.ts';
 import { Loaded } from '../../parts/loaded.tsx';
+import { BodyView } from '../../parts/messages/message-view.tsx';
 import { ErrorBox, type Fact, Facts, PageHeader, PageLink, Section } from '../../parts/page.tsx';
 import { StateBadge, stateName } from '../../parts/state-badge.tsx';
 import { Note, Prose, Time, UrlText, useNow } from '../../parts/values.tsx';
 import { ask } from '../../queries/list.ts';
 import { deliveryQuery, webhookQuery } from '../../queries/webhooks.ts';
 import { NextAttempt } from '../webhooks/deliveries.tsx';
+import { addressOf, isMail } from '../webhooks/destination.ts';
 import { waitOf } from '../webhooks/health.ts';
 import type { Attempt } from './attempt.ts';
 import { AttemptView } from './attempt.tsx';
@@ -41,6 +42,7 @@ function Shown({ delivery }: { delivery: DeliveryDetail }) {
   );
   // The webhook may have been deleted. Its deliveries are kept for a while.
   const { data: webhook } = useQuery({ ...webhookQuery(webhookId), retry: false });
+  const isLetter = webhook !== undefined && isMail(webhook.url);
   const facts: Fact[] = [
     [
       'Webhook',
@@ -82,7 +84,7 @@ function Shown({ delivery }: { delivery: DeliveryDetail }) {
         ]}
         id={id}
         meta={<StateBadge state={state} />}
-        actions={<Actions delivery={delivery} />}
+        actions={<Actions delivery={delivery} isLetter={isLetter} />}
       />
       <Stack gap="lg">
         <Outcome delivery={delivery} webhook={webhook} />
@@ -90,8 +92,8 @@ function Shown({ delivery }: { delivery: DeliveryDetail }) {
         <Section title="Attempts" isBare>
           <Attempts delivery={delivery} webhook={webhook} />
         </Section>
-        <Section title="Request body" isBare>
-          <JsonView value={body} label="Request body" />
+        <Section title={isLetter ? 'Mail' : 'Request body'} isBare>
+          <BodyView body={body} label="Request body" />
         </Section>
       </Stack>
     </>
@@ -225,7 +227,7 @@ function Line({
   );
 }
 
-function Actions({ delivery: { id, state } }: { delivery: DeliveryDetail }) {
+function Actions({ delivery: { id, state }, isLetter }: { delivery: DeliveryDetail; isLetter: boolean }) {
   const navigate = useNavigate();
   const label = state === 'waiting' ? 'Retry now' : 'Resend';
   const resend = useAction({
@@ -237,7 +239,7 @@ function Actions({ delivery: { id, state } }: { delivery: DeliveryDetail }) {
   useShortcut('r', label, () => resend.act());
   return (
     <>
-      <SignedCurl deliveryId={id} />
+      {!isLetter && <SignedCurl deliveryId={id} />}
       <ActionButton isMain icon={state === 'waiting' ? 'refresh' : 'send'} action={resend}>
         {label}
       </ActionButton>
@@ -246,7 +248,8 @@ function Actions({ delivery: { id, state } }: { delivery: DeliveryDetail }) {
 }
 
 function hostOf(url: string | undefined): string | undefined {
-  return url === undefined ? undefined : (URL.parse(url)?.host ?? url);
+  if (url === undefined || isMail(url)) return url && addressOf(url);
+  return URL.parse(url)?.host ?? url;
 }
 
 /** The signature expires after 5 min, so an open dialog gets a new one before that. */

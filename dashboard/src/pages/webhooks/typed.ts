@@ -14,7 +14,7 @@ export function headersFrom(text: string): Record<string, string> {
   return headers;
 }
 
-interface UrlRemark {
+export interface UrlRemark {
   /** Why the URL cannot be subscribed. */
   mistake?: string;
   /** A warning about a valid URL. */

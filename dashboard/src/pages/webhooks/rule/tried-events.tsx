@@ -1,8 +1,8 @@
 /** What a rule would have done with the last events: the exact body, or why nothing would be sent. */
 import { Accordion, Alert, Group, Loader, Stack, Text } from '@mantine/core';
-import { JsonView } from '../../../parts/code.tsx';
 import { bytes, count, many } from '../../../parts/format.ts';
 import { Icon } from '../../../parts/icon.tsx';
+import { BodyView } from '../../../parts/messages/message-view.tsx';
 import { ErrorBox, PageLink } from '../../../parts/page.tsx';
 import { StateBadge } from '../../../parts/state-badge.tsx';
 import { Note, Prose, Time } from '../../../parts/values.tsx';
@@ -90,13 +90,16 @@ function Detail({ event: { eventId, cooldownEnded, body, headers, mistake } }: {
         </Note>
       )}
       {body !== null && (
-        <>
-          <Text size="xs" c="dimmed">
-            The body has {bytes(new TextEncoder().encode(body).length)}
-            {type !== undefined && ` of ${type}`}. Here it is indented.
-          </Text>
-          <JsonView value={body} label="Body that would be sent" />
-        </>
+        <BodyView
+          body={body}
+          label="Body that would be sent"
+          note={
+            <Text size="xs" c="dimmed">
+              The body has {bytes(new TextEncoder().encode(body).length)}
+              {type !== undefined && ` of ${type}`}. Here it is indented.
+            </Text>
+          }
+        />
       )}
       {!cooldownEnded && (
         <PageLink to="/events/$eventId" params={{ eventId }} fz="sm">
