@@ -103,18 +103,18 @@ export interface WebhookDetail {
 export interface Decision {
   webhookId: string;
   eventId: string;
-  eventType: 'workflow_queued' | 'workflow_started' | 'workflow_data_change' | 'workflow_finished' | 'workflow_failed' | 'workflow_canceled' | 'webhook_test' | 'webhook_paused' | 'webhook_failing';
+  eventType: 'workflow_queued' | 'workflow_started' | 'workflow_data_change' | 'workflow_finished' | 'workflow_failed' | 'workflow_canceled' | 'webhook_test' | 'webhook_paused' | 'webhook_failing' | 'webhook_digest';
   /** `sequence` of the event. */
   sequence: number;
   /** ID of the workflow. `null` if the event is about no workflow. */
   workflowId: string | null;
-  /** `pending`: not decided yet; `sent`: there is a delivery; `filtered`: nothing is sent, and `reason` says why. */
-  state: 'pending' | 'sent' | 'filtered';
+  /** `pending`: not decided yet; `sent`: there is a delivery; `gathered`: what matches is in a digest, which is sent later; `filtered`: nothing is sent, and `reason` says why. */
+  state: 'pending' | 'sent' | 'gathered' | 'filtered';
   /** Number of differences that match. `null` while the decision is pending, and if the rule reads no records. */
   matched: number | null;
   /** Number of differences of the event. `null` while the decision is pending, and if the rule reads no records. */
   examined: number | null;
-  /** Human-readable reason. `null` unless nothing is sent, or not all was examined. */
+  /** Human-readable reason. `null` unless nothing is sent immediately, or not all was examined. */
   reason: string | null;
   /** ID of the delivery. `null` unless the event is sent. */
   deliveryId: string | null;
@@ -136,7 +136,7 @@ export interface Delivery {
   id: string;
   webhookId: string;
   eventId: string;
-  eventType: 'workflow_queued' | 'workflow_started' | 'workflow_data_change' | 'workflow_finished' | 'workflow_failed' | 'workflow_canceled' | 'webhook_test' | 'webhook_paused' | 'webhook_failing';
+  eventType: 'workflow_queued' | 'workflow_started' | 'workflow_data_change' | 'workflow_finished' | 'workflow_failed' | 'workflow_canceled' | 'webhook_test' | 'webhook_paused' | 'webhook_failing' | 'webhook_digest';
   origin: 'event' | 'test' | 'replay';
   state: 'waiting' | 'delivered' | 'dead' | 'canceled';
   /** Number of attempts made so far. */
@@ -191,7 +191,7 @@ export interface DeliveryDetail {
   id: string;
   webhookId: string;
   eventId: string;
-  eventType: 'workflow_queued' | 'workflow_started' | 'workflow_data_change' | 'workflow_finished' | 'workflow_failed' | 'workflow_canceled' | 'webhook_test' | 'webhook_paused' | 'webhook_failing';
+  eventType: 'workflow_queued' | 'workflow_started' | 'workflow_data_change' | 'workflow_finished' | 'workflow_failed' | 'workflow_canceled' | 'webhook_test' | 'webhook_paused' | 'webhook_failing' | 'webhook_digest';
   origin: 'event' | 'test' | 'replay';
   state: 'waiting' | 'delivered' | 'dead' | 'canceled';
   /** Number of attempts made so far. */
@@ -628,7 +628,7 @@ export interface Workflow {
 }
 
 /** Event, exactly as webhooks receive it. */
-export type FlowhookEvent = (WorkflowQueuedEvent | WorkflowStartedEvent | WorkflowDataChangeEvent | WorkflowFinishedEvent | WorkflowFailedEvent | WorkflowCanceledEvent | WebhookTestEvent | WebhookPausedEvent | WebhookFailingEvent) & { workflowId?: string; jobId?: string };
+export type FlowhookEvent = (WorkflowQueuedEvent | WorkflowStartedEvent | WorkflowDataChangeEvent | WorkflowFinishedEvent | WorkflowFailedEvent | WorkflowCanceledEvent | WebhookTestEvent | WebhookPausedEvent | WebhookFailingEvent | WebhookDigestEvent) & { workflowId?: string; jobId?: string };
 
 export interface WorkflowQueuedEventData {
   workflowId: string;
@@ -925,6 +925,73 @@ export interface WebhookFailingEvent {
   workflowId?: string;
 }
 
+export interface WebhookDigestEventDataWorkflowDifference {
+  type: 'added' | 'changed' | 'removed';
+  id: string;
+  /** Name of the record, for people: its `name`, `title` or a similar field, or its id. */
+  title: string;
+  /** A link of the record. `null` if it has none. */
+  url: string | null;
+  fields: WorkflowDataChangeEventDataDifferenceField[];
+}
+
+export interface WebhookDigestEventDataWorkflow {
+  workflowId: string;
+  /** Newest version in the digest. `null` if no record has matched. */
+  version: number | null;
+  /** Version before the first match. `null` if no record has matched. */
+  previousVersion: number | null;
+  matched: number;
+  records: number;
+  differences: WebhookDigestEventDataWorkflowDifference[];
+  /** Whether `differences` is incomplete. */
+  truncated: boolean;
+}
+
+export interface WebhookDigestEventDataEvent {
+  id: string;
+  type: string;
+  timestamp: string;
+  workflowId: string | null;
+  jobId: string | null;
+  /** Why a run failed or a webhook was paused. */
+  summary: string | null;
+}
+
+export interface WebhookDigestEventData {
+  webhookId: string;
+  /** Time of the first match. */
+  from: string;
+  /** Time of the end of the digest. */
+  until: string;
+  /** Number of matches: differences of records, and other events. */
+  matched: number;
+  /** Number of records that the digest has kept, listed or not: at most 1,000. */
+  records: number;
+  workflows: WebhookDigestEventDataWorkflow[];
+  events: WebhookDigestEventDataEvent[];
+  /** Number of matching events that are not listed. */
+  more: number;
+}
+
+/** What has matched the rule of a webhook with a digest since `from`, with the newest state of each record. Only that webhook receives this event, even if it is not subscribed to this type. */
+export interface WebhookDigestEvent {
+  /** Event ID, sent as the header `webhook-id` in every attempt. */
+  id: string;
+  /** Team that the event belongs to. */
+  teamId: string;
+  /** Type of the event. Standard Webhooks uses this field name. */
+  type: 'webhook_digest';
+  /** Same value as `type`, for receivers that expect this name. */
+  eventType: 'webhook_digest';
+  /** Time of the event, in ISO 8601 (UTC with milliseconds). */
+  timestamp: string;
+  /** Position among the events of the team. */
+  sequence: number;
+  data: WebhookDigestEventData;
+  workflowId?: string;
+}
+
 export interface WorkflowDefinition {
   /** Place where the definition is maintained. */
   origin: 'file' | 'api';
@@ -1161,7 +1228,7 @@ export interface InspectorAnswer {
 }
 
 export interface EventKind {
-  type: 'workflow_queued' | 'workflow_started' | 'workflow_data_change' | 'workflow_finished' | 'workflow_failed' | 'workflow_canceled' | 'webhook_test' | 'webhook_paused' | 'webhook_failing';
+  type: 'workflow_queued' | 'workflow_started' | 'workflow_data_change' | 'workflow_finished' | 'workflow_failed' | 'workflow_canceled' | 'webhook_test' | 'webhook_paused' | 'webhook_failing' | 'webhook_digest';
   /** Other names that subscriptions may use, in any letter case. `*` subscribes to all types. */
   aliases: string[];
   description: string;

@@ -44,6 +44,20 @@ const difference = closed({
   ),
 });
 
+/** A difference in a digest. */
+const gathered = closed({
+  type: choice(['added', 'changed', 'removed']),
+  id: text(),
+  title: text('Name of the record, for people: its `name`, `title` or a similar field, or its id'),
+  url: nullable(text('A link of the record. `null` if it has none')),
+  fields: list(
+    as(
+      'From the state before the first match to the newest one. Empty if these are the same',
+      closed({ key: text(), value: optional(raw({})), previousValue: optional(raw({})) }),
+    ),
+  ),
+});
+
 const job = (state: string) => ({
   workflowId: nonEmpty(),
   jobId: nonEmpty(),
@@ -201,6 +215,85 @@ const DATA: Readonly<Record<EventType, { description: string; schema: JsonSchema
       failures: 10,
       lastError: 'HTTP 503: only 2xx counts as delivered',
       retriesAt: FINISHED_AT,
+    },
+  },
+  webhook_digest: {
+    description:
+      'What has matched the rule of a webhook with a digest since `from`, with the newest state of each record. Only ' +
+      'that webhook receives this event, even if it is not subscribed to this type.',
+    schema: closed({
+      webhookId: nonEmpty(),
+      from: time('Time of the first match'),
+      until: time('Time of the end of the digest'),
+      matched: count('Number of matches: differences of records, and other events'),
+      records: count('Number of records that the digest has kept, listed or not: at most 1,000'),
+      workflows: list(
+        as(
+          'At most 50 of them',
+          closed({
+            workflowId: nonEmpty(),
+            version: nullable(count('Newest version in the digest. `null` if no record has matched')),
+            previousVersion: nullable(
+              count('Version before the first match. `null` if no record has matched'),
+            ),
+            matched: count(),
+            records: count(),
+            differences: list(gathered),
+            truncated: boolean('Whether `differences` is incomplete'),
+          }),
+        ),
+      ),
+      events: list(
+        as(
+          'A matching event that is not about records',
+          closed({
+            id: nonEmpty(),
+            type: nonEmpty(),
+            timestamp: time(),
+            workflowId: nullable(nonEmpty()),
+            jobId: nullable(nonEmpty()),
+            summary: nullable(text('Why a run failed or a webhook was paused')),
+          }),
+        ),
+      ),
+      more: count('Number of matching events that are not listed'),
+    }).schema,
+    example: {
+      webhookId: exampleWebhookId,
+      from: '2026-01-01T05:00:00.000Z',
+      until: '2026-01-01T06:00:00.000Z',
+      matched: 3,
+      records: 1,
+      workflows: [
+        {
+          workflowId: 'crm-contacts',
+          version: 17,
+          previousVersion: 14,
+          matched: 2,
+          records: 1,
+          differences: [
+            {
+              type: 'changed',
+              id: '1',
+              title: 'Ada Lovelace',
+              url: null,
+              fields: [{ key: 'email', value: 'ada@example.com', previousValue: 'ada@example.org' }],
+            },
+          ],
+          truncated: false,
+        },
+      ],
+      events: [
+        {
+          id: 'evt_01kadz8v3s7v0s8e1c3q5m2n4q',
+          type: 'workflow_failed',
+          timestamp: '2026-01-01T05:30:00.000Z',
+          workflowId: 'crm-contacts',
+          jobId: exampleJob.jobId,
+          summary: 'The command ended with exit code 7',
+        },
+      ],
+      more: 0,
     },
   },
 };

@@ -13,6 +13,7 @@ export const EVENT_TYPES = [
   'webhook_test',
   'webhook_paused',
   'webhook_failing',
+  'webhook_digest',
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 
@@ -38,6 +39,7 @@ const ALIASES: Readonly<Record<string, EventType | '*'>> = {
   test: 'webhook_test',
   'webhook.paused': 'webhook_paused',
   'webhook.failing': 'webhook_failing',
+  'webhook.digest': 'webhook_digest',
 };
 
 function aliases(type: EventType, endings: readonly string[]): Record<string, EventType> {

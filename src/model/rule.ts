@@ -48,6 +48,15 @@ export function isForPeople(format: Format): format is FormatForPeople {
   return (FORMATS_FOR_PEOPLE as readonly Format[]).includes(format);
 }
 
+/** Whether two digests end at the same times. */
+export function isSameDigest(one: Digest | null, other: Digest | null): boolean {
+  if (one === null || other === null) return one === other;
+  if ('everyMs' in one || 'everyMs' in other) {
+    return 'everyMs' in one && 'everyMs' in other && one.everyMs === other.everyMs;
+  }
+  return one.at === other.at && one.timeZone === other.timeZone;
+}
+
 /** The zone of times in messages for people. */
 export function timeZoneOf({ timeZone, digest }: Pick<Rule, 'timeZone' | 'digest'>): string {
   return timeZone ?? (digest !== null && 'timeZone' in digest ? digest.timeZone : 'UTC');

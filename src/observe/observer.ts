@@ -112,10 +112,10 @@ export interface DecisionStepDone {
   teamId: string;
   webhookId: string;
   workflowId: string | null;
-  /** Null if the event of ended cooldowns was deleted. */
+  /** Null if the event of ended cooldowns was deleted, and for a digest that has ended. */
   eventId: string | null;
-  /** Null if the decision continues, and if ended cooldowns caused no message. */
-  outcome: 'sent' | 'filtered' | null;
+  /** `digest`: a digest has ended. Null if the decision continues, and if ended cooldowns caused no message. */
+  outcome: 'sent' | 'gathered' | 'filtered' | 'digest' | null;
   /** Of the whole decision; null if it examined no records, and while it continues. */
   matched: number | null;
   examined: number | null;

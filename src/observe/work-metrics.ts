@@ -167,7 +167,7 @@ function deliveryMetrics(metrics: Metrics, eventTypes: readonly string[]) {
 function decisionMetrics(metrics: Metrics) {
   const decisions = metrics.counter({
     name: 'flowhook_decisions_total',
-    help: 'Decisions about events for webhooks with a filter or a format: `sent`, `filtered`, or `cooldown` (a message about records whose cooldowns have ended).',
+    help: 'Decisions about events for webhooks with a filter or a format: `sent`, `filtered`, `gathered` (for a digest), `digest` (one has ended, and is sent), or `cooldown` (a message about records whose cooldowns have ended).',
     labels: ['outcome'],
   });
   const evaluations = metrics.counter({
@@ -179,7 +179,7 @@ function decisionMetrics(metrics: Metrics) {
     help: 'Decisions whose filter or template failed (`rule`), and evaluations that were ended because they took too long (`time`).',
     labels: ['reason'],
   });
-  for (const outcome of ['sent', 'filtered', 'cooldown']) decisions({ outcome }, 0);
+  for (const outcome of ['sent', 'filtered', 'gathered', 'digest', 'cooldown']) decisions({ outcome }, 0);
   for (const reason of ['rule', 'time']) mistakes({ reason }, 0);
   return ({ outcome, evaluated, mistake, cooldownEnded }: DecisionStepDone) => {
     if (outcome !== null) decisions({ outcome: cooldownEnded ? 'cooldown' : outcome });

@@ -188,7 +188,16 @@ test('a person in what rules have sent, found out and kept is exported and erase
     const { turn, rewrites, sequence, revision } = decisions[0];
     const row = (id: string, text: object) => {
       const newest = JSON.stringify({ id, ...text });
-      return { workflowId, id, until: store.now() + 9_000, sent: null, newest, sequence, revision };
+      return {
+        workflowId,
+        id,
+        until: store.now() + 9_000,
+        sent: null,
+        newest,
+        sequence,
+        revision,
+        matches: null,
+      };
     };
     const quiet = { set: [row('a', {}), row('c', { email: EMAIL }), row('b', { friend: EMAIL })] };
     const step = { webhookId, workflowId, sequence, turn, rewrites, quiet };

@@ -17,11 +17,14 @@ export const decisionResource = named(
     workflowId: nullable(text('ID of the workflow. `null` if the event is about no workflow')),
     state: choice(
       DECISION_STATES,
-      '`pending`: not decided yet; `sent`: there is a delivery; `filtered`: nothing is sent, and `reason` says why',
+      '`pending`: not decided yet; `sent`: there is a delivery; `gathered`: what matches is in ' +
+        'a digest, which is sent later; `filtered`: nothing is sent, and `reason` says why',
     ),
     matched: counted('Number of differences that match'),
     examined: counted('Number of differences of the event'),
-    reason: nullable(text('Human-readable reason. `null` unless nothing is sent, or not all was examined')),
+    reason: nullable(
+      text('Human-readable reason. `null` unless nothing is sent immediately, or not all was examined'),
+    ),
     deliveryId: nullable(text('ID of the delivery. `null` unless the event is sent')),
     filter: nullable(text('The filter that was in force when the event happened. `null` if there was none')),
     createdAt: time(),

@@ -166,7 +166,10 @@ export interface OwnOperations {
 /** The few reads that a worker thread needs, on a read-only connection of its own. */
 export interface StoreReader {
   readonly records: Pick<Store['records'], 'compare' | 'page' | 'version' | 'changes'>;
-  readonly decisions: Pick<Store['decisions'], 'pending' | 'quiet' | 'ended' | 'forPeople'>;
+  readonly decisions: Pick<
+    Store['decisions'],
+    'pending' | 'quiet' | 'ended' | 'forPeople' | 'digest' | 'endedDigest'
+  >;
   /** To be called once. */
   close(): Promise<void>;
 }

@@ -71,10 +71,13 @@ export interface PendingEvent extends NewEvent {
   /** When it happened, in epoch milliseconds. */
   at: number;
   /**
-   * Set for a test event: its only delivery, and the revision of the rule that shapes it; null: none does. The webhook
-   * receives the event even if it is not subscribed to it.
+   * Set for an event of one webhook, which receives it even if it is not subscribed to it. `revision` is that of the rule
+   * that shapes it; null: none does. `deliveryId` is set for a test event.
    */
-  test?: { deliveryId: string; webhookId: string; revision: number | null };
+  only?: { webhookId: string } & (
+    | { deliveryId: string; revision: number | null }
+    | { deliveryId: null; revision: number }
+  );
   /** The id of a webhook that does not receive the event. */
   exceptWebhookId?: string;
 }

@@ -23,6 +23,7 @@ export type State =
   | 'absent'
   | 'pending'
   | 'sent'
+  | 'gathered'
   | 'filtered';
 
 const LOOKS: Record<State, [icon: IconName, color: string]> = {
@@ -45,6 +46,7 @@ const LOOKS: Record<State, [icon: IconName, color: string]> = {
   absent: ['help', 'gray'],
   pending: ['clock', 'gray'],
   sent: ['check', 'green'],
+  gathered: ['clock', 'gray'],
   filtered: ['ban', 'gray'],
 };
 

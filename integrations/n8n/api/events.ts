@@ -36,6 +36,11 @@ export const EVENTS: INodePropertyOptions[] = [
     description: 'Deliveries to another webhook have started to fail and are held back',
   },
   {
+    name: 'Webhook Digest',
+    value: 'webhook_digest',
+    description: 'The digest of this webhook has ended: what has matched since it began',
+  },
+  {
     name: 'Webhook Tested',
     value: 'webhook_test',
     description: 'Somebody tests the webhook of this node in Flowhook',

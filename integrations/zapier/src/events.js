@@ -136,6 +136,40 @@ export const EVENTS = [
     }),
   },
   {
+    key: 'webhook_digest',
+    noun: 'Digest',
+    label: 'Webhook Digest',
+    description: 'Triggers when the digest of the webhook of this Zap ends.',
+    sample: ofWebhook('webhook_digest', {
+      webhookId: WEBHOOK_ID,
+      from: QUEUED_AT,
+      until: FINISHED_AT,
+      matched: 1,
+      records: 1,
+      workflows: [
+        {
+          workflowId: 'crm-contacts',
+          version: 17,
+          previousVersion: 16,
+          matched: 1,
+          records: 1,
+          differences: [
+            {
+              type: 'changed',
+              id: '1',
+              title: 'Ada Lovelace',
+              url: null,
+              fields: [{ key: 'email', value: 'ada@example.com', previousValue: 'ada@example.org' }],
+            },
+          ],
+          truncated: false,
+        },
+      ],
+      events: [],
+      more: 0,
+    }),
+  },
+  {
     key: 'webhook_test',
     noun: 'Test',
     label: 'Webhook Tested',

@@ -94,7 +94,16 @@ export function testDecisions(open: Open): void {
       decisions.map(({ sequence }) => sequence),
       [1, 2, 3],
     );
-    const row = { workflowId, id: 'a', until: 9, sent: '1', newest: '1', sequence: 1, revision: 1 };
+    const row = {
+      workflowId,
+      id: 'a',
+      until: 9,
+      sent: '1',
+      newest: '1',
+      sequence: 1,
+      revision: 1,
+      matches: null,
+    };
     const basis = (place: number, turn: number) => {
       const { sequence, rewrites } = decisions[place] as PendingDecision;
       return { webhookId, workflowId, sequence, rewrites, turn };
@@ -188,6 +197,7 @@ export function testDecisions(open: Open): void {
       newest,
       sequence: first.sequence,
       revision: first.revision,
+      matches: null,
     });
     const long = 'ä'.repeat(1_000);
     const rows = [row('a', '{"price":1}'), row(long, '{"price":2}')];
@@ -200,7 +210,7 @@ export function testDecisions(open: Open): void {
     advance(HOUR_MS);
     assert.deepEqual((await read(store, teamId)).ended, [{ webhookId }]);
     const found = await store.decisions.ended({ teamId, webhookId, until: store.now(), limit: 9 });
-    assert.ok(found);
+    assert.ok(found?.kind === 'cooldowns');
     assert.deepEqual(found.rows, rows.toSorted((a, b) => (`=${a.id}` < `=${b.id}` ? -1 : 1)).toReversed());
     assert.equal(found.event?.eventId, first.eventId);
     assert.deepEqual(found.rule, RULE);
@@ -315,7 +325,16 @@ export function testDecisions(open: Open): void {
     const decision = await next();
     const { sequence, revision } = decision;
     const set = Array.from({ length: 700 }, (_, n) => {
-      return { workflowId, id: `${n}`, until: 1, sent: null, newest: null, sequence, revision };
+      return {
+        workflowId,
+        id: `${n}`,
+        until: 1,
+        sent: null,
+        newest: null,
+        sequence,
+        revision,
+        matches: null,
+      };
     });
     await stepAs(store, decision, { ...sent(null), quiet: { set } });
     await nextEvent(store, at);
@@ -380,7 +399,7 @@ export function testDecisions(open: Open): void {
       assert.ok(next);
       const { sequence, revision } = next;
       const until = store.now() + DAY_MS;
-      const row = { workflowId, id: 'a', until, sent: '1', newest: '2', sequence, revision };
+      const row = { workflowId, id: 'a', until, sent: '1', newest: '2', sequence, revision, matches: null };
       await stepAs(store, next, { ...sent(null), quiet: { set: last ? [row] : [] } });
     }
     for (const due of await load(store, teamId, webhookId))
@@ -388,17 +407,18 @@ export function testDecisions(open: Open): void {
     await pruneAll();
     assert.equal(await oldest(), 3);
     const ended = await store.decisions.ended({ teamId, webhookId, until: store.now(), limit: 9 });
-    assert.equal(ended?.event?.type, 'workflow_data_change');
+    assert.ok(ended?.kind === 'cooldowns');
+    assert.equal(ended.event?.type, 'workflow_data_change');
     await store.decisions.step({
       teamId,
       steps: [
         {
           webhookId,
           workflowId,
-          sequence: ended?.event?.sequence ?? 0,
-          turn: ended?.turn ?? 0,
-          rewrites: ended?.rewrites ?? 0,
-          quiet: { remove: ended?.rows ?? [] },
+          sequence: ended.event?.sequence ?? 0,
+          turn: ended.turn,
+          rewrites: ended.rewrites,
+          quiet: { remove: ended.rows },
           sent: null,
         },
       ],
@@ -515,7 +535,16 @@ async function twoMessages(store: Store, advance: (ms: number) => void) {
   const { teamId, workflowId } = at;
   const first = await next();
   const { sequence, revision } = first;
-  const row = { workflowId, id: 'a', until: store.now() + 1, sent: '1', newest: '2', sequence, revision };
+  const row = {
+    workflowId,
+    id: 'a',
+    until: store.now() + 1,
+    sent: '1',
+    newest: '2',
+    sequence,
+    revision,
+    matches: null,
+  };
   await stepAs(store, first, { ...sent('{"own":true}'), quiet: { set: [row] } });
   advance(1);
   const message = { body: '{"late":true}', messageId: 'evt_late' };

@@ -172,6 +172,7 @@ async function beQuiet(
     newest: '{}',
     sequence,
     revision,
+    matches: null,
   };
   const step = { webhookId, workflowId, sequence, turn, rewrites, quiet: { set: [row] }, progress: {} };
   assert.deepEqual(await store.decisions.step({ teamId, steps: [step] }), [true]);

@@ -50,8 +50,22 @@ export function appendTestEvent(
   const eventId = newId('evt', tx.now);
   const deliveryId = newId('dlv', tx.now);
   const revision = rule === null || rule.format === 'standard' ? null : ruleRevision;
-  tx.events.push({ ...event, id: eventId, at: tx.now, test: { deliveryId, webhookId, revision } });
+  tx.events.push({ ...event, id: eventId, at: tx.now, only: { deliveryId, webhookId, revision } });
   return { eventId, deliveryId };
+}
+
+/** Appends an event for one webhook only, without asking its filter. Its rule with this revision makes the delivery. */
+export function appendOwnEvent(
+  tx: Tx,
+  event: NewEvent,
+  { webhookId, revision }: { webhookId: string; revision: number },
+): void {
+  tx.events.push({
+    ...event,
+    id: newId('evt', tx.now),
+    at: tx.now,
+    only: { webhookId, revision, deliveryId: null },
+  });
 }
 
 /**
@@ -87,15 +101,15 @@ async function writeTeam(tx: Tx, teamId: string, events: readonly PendingEvent[]
   const numbered = events.map((event, at) => ({ ...event, sequence: last + 1 + at }));
   const decisions: (readonly (string | number | null)[])[] = [];
   const deliveries = numbered.flatMap((event) => {
-    const { type, workflowId, sequence, test, exceptWebhookId, at } = event;
+    const { type, workflowId, sequence, only, exceptWebhookId, at } = event;
     const delivery = (id: string, webhookId: string, origin: DeliveryOrigin) =>
       [teamId, id, webhookId, sequence, 'waiting', at, at, origin] as const;
     const decide = (webhookId: string, revision: number, deliveryId: string | null = null) =>
       decisions.push([teamId, sequence, webhookId, revision, 'pending', at, deliveryId]);
-    if (test !== undefined) {
-      const { deliveryId, webhookId, revision } = test;
-      if (revision === null) return [delivery(deliveryId, webhookId, 'test')];
-      decide(webhookId, revision, deliveryId);
+    if (only !== undefined) {
+      const { webhookId, revision, deliveryId } = only;
+      if (deliveryId !== null && revision === null) return [delivery(deliveryId, webhookId, 'test')];
+      decide(webhookId, revision as number, deliveryId);
       return [];
     }
     const ofTeam = webhooks.get('') ?? [];
@@ -218,7 +232,7 @@ async function subscribed(
   teamId: string,
   events: readonly PendingEvent[],
 ): Promise<Map<string, Subscription[]>> {
-  const wanted = events.filter(({ test }) => test === undefined);
+  const wanted = events.filter(({ only }) => only === undefined);
   if (wanted.length === 0) return new Map();
   const workflows = new Set(['', ...wanted.map(({ workflowId }) => workflowId ?? '')]);
   const types = [...new Set(wanted.map(({ type }) => type))];

@@ -111,7 +111,7 @@ export const OPERATIONS = {
   },
   lanes: { ...lookups(lanes, 'afterSearch'), raise: write(lanes.raiseLanes, { prepares: true }) },
   decisions: {
-    ...lookups(decisions, 'pending', 'quiet', 'ended'),
+    ...lookups(decisions, 'pending', 'quiet', 'ended', 'digest', 'endedDigest'),
     ...reads(decisions, 'list', 'oldestPending'),
     forPeople: read(forPeople, { prepares: true }),
     step: write(step, { prepares: true }),

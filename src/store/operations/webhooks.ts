@@ -3,7 +3,7 @@
 import { Problem } from '../../model/error.ts';
 import { pausedData, testData } from '../../model/event.ts';
 import { isMailUrl } from '../../model/messages/mail-address.ts';
-import { hasRule, type Rule, storedRule } from '../../model/rule.ts';
+import { hasRule, isSameDigest, type Rule, storedRule } from '../../model/rule.ts';
 import {
   DEFAULT_WEBHOOK_SETTINGS,
   eventSetKey,
@@ -23,6 +23,7 @@ import { appendEvent, appendTestEvent } from './events.ts';
 import { type IdempotencyKey, once } from './idempotency.ts';
 import { requireRoom } from './quotas.ts';
 import { DECISION_STATES } from './rules/decisions.ts';
+import { endDigest } from './rules/steps.ts';
 
 /** Columns for `toWebhook`. */
 export const WEBHOOK = new Part(`
@@ -521,6 +522,12 @@ async function setRule(tx: Tx, row: WebhookRow, rule: Rule | null): Promise<void
   if (same !== undefined && same.id !== id)
     throw new Problem('webhook_exists', { sentence: collision(same.id) });
   const revision = text === null ? null : await addRevision(tx, { teamId, id, text });
+  const digest = row.rule === null ? null : storedRule(row.rule).digest;
+  if (digest !== null && !isSameDigest(digest, rule?.digest ?? null)) {
+    // What was gathered is sent now. Steps that were computed from its old end no longer count.
+    await endDigest(tx, { teamId, webhookId: id, until: tx.now });
+    await tx.db.run`update webhook set rule_turn = rule_turn + 1 where team_id = ${teamId} and id = ${id}`;
+  }
   await tx.db.run`
     update webhook set rule = ${text}, rule_revision = ${revision}, rule_mistake = null, event_set = ${key}
     where team_id = ${teamId} and id = ${id}`;

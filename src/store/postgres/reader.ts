@@ -33,6 +33,8 @@ export function openPostgresReader(url: string): StoreReader {
       quiet: read(decisions.quiet),
       ended: read(decisions.ended),
       forPeople: read(forPeople),
+      digest: read(decisions.digest),
+      endedDigest: read(decisions.endedDigest),
     },
     close: () => pool.end(),
   };

@@ -27,6 +27,8 @@ export function openSqliteReader(path: string, clock: Clock): StoreReader {
       quiet: read(decisions.quiet),
       ended: read(decisions.ended),
       forPeople: read(forPeople),
+      digest: read(decisions.digest),
+      endedDigest: read(decisions.endedDigest),
     },
     close: async () => db.close(),
   };

@@ -11,6 +11,7 @@ import { countWords, grouped } from '../../std/amounts.ts';
 import { newId } from '../../std/id.ts';
 import type {
   EndedCooldowns,
+  EndedDigest,
   JudgedEvent,
   PendingDecision,
   QuietRow,
@@ -18,6 +19,7 @@ import type {
 import type { DecisionStep } from '../../store/operations/rules/steps.ts';
 import type { StoreReader } from '../../store/store.ts';
 import { ComparedRecord, type DifferencePages, listedRecords, type Published } from './compared-records.ts';
+import { digestData } from './digest-data.ts';
 import { compiled, type EventFacts, factsOf, readForPeople, shape } from './event-facts.ts';
 import {
   eventMatches,
@@ -32,6 +34,7 @@ import {
   type Progress,
   selectionOf,
 } from './examination.ts';
+import { DigestInMaking } from './gathering.ts';
 
 /**
  * The bounds of one step of a decision. Each step is written, so too many small ones would delay other writes; the bound
@@ -68,7 +71,7 @@ export interface Place {
 export interface Decided {
   step: DecisionStep;
   /** Null while the decision is pending, and if ended cooldowns caused no message. */
-  outcome: 'sent' | 'filtered' | null;
+  outcome: 'sent' | 'gathered' | 'filtered' | 'digest' | null;
   eventId: string | null;
   /** Number of evaluations in this step. */
   evaluated: number;
@@ -78,42 +81,75 @@ export interface Decided {
 export async function decide(decision: PendingDecision, deciding: Deciding): Promise<Decided> {
   const { webhookId, workflowId, sequence, turn, rewrites, revision, rule } = decision;
   const { reader, teamId, publicUrl } = deciding;
-  if (decision.progress === null && (decision.hasQuiet || rule.cooldownMs !== null)) {
+  const mayEnd = decision.hasQuiet || rule.cooldownMs !== null || rule.digest !== null;
+  if (decision.progress === null && mayEnd) {
     const until = decision.createdAt;
     const ended = await endOf({ webhookId, until }, deciding);
     if (ended !== undefined) return ended;
   }
   const stored = decision.progress as Progress | null;
   const progress = stored?.rewrites === rewrites ? structuredClone(stored) : noProgress(rewrites);
+  // The event of a digest, and a test, are sent even if the filter does not match.
+  const isOwn = decision.isTest || decision.type === 'webhook_digest';
+  const digest = isOwn ? null : await openDigest(decision, progress, deciding);
   const before = progress.examined;
   const marks = deciding.watch({ webhookId, sequence, rewrites });
-  const found: Found = decision.isTest
+  const found: Found = isOwn
     ? { isDone: true, matches: true, selection: null, reason: null, quiet: new Map() }
-    : await examine({ ...decision, event: decision, progress }, { ...deciding, marks });
-  const quiet = {
-    set: [...found.quiet.values()].map((one) => ({
-      ...one,
-      workflowId: workflowId ?? '',
-      sequence,
-      revision,
-    })),
-  };
+    : await examine({ ...decision, event: decision, progress, digest }, { ...deciding, marks });
+  if (found.mustSendDigest) return sendDigest(decision, deciding);
+  const held = [...found.quiet.values()].map((one) => ({
+    ...one,
+    workflowId: workflowId ?? '',
+    sequence,
+    revision,
+    matches: null,
+  }));
+  const isWhole = found.isDone && found.matches && progress.examined === 0;
+  if (digest !== null && isWhole) digest.event(decision, factsOf(decision).names.data);
+  const { digestUntil, ...gathered } = digest?.changes() ?? { set: [], remove: [] };
+  const quiet = { set: [...held, ...gathered.set], remove: gathered.remove };
   const evaluated = Math.max(1, progress.examined - before);
-  const step = { webhookId, workflowId, turn, rewrites, sequence, quiet };
+  const step = {
+    ...{ webhookId, workflowId, turn, rewrites, sequence, quiet },
+    ...(digestUntil === undefined ? {} : { digestUntil }),
+  };
   const { eventId, body } = decision;
   if (!found.isDone) return { step: { ...step, progress }, outcome: null, eventId, evaluated };
-  const people = found.matches ? await readForPeople(reader, rule, { ...decision, teamId }) : undefined;
-  const shaped = found.matches
-    ? shape(rule, decision, found.selection, { publicUrl, marks, people })
-    : undefined;
+  const isSent = found.matches && digest === null;
+  const people = isSent ? await readForPeople(reader, rule, { ...decision, teamId }) : undefined;
+  const shaped = isSent ? shape(rule, decision, found.selection, { publicUrl, marks, people }) : undefined;
   const mistake = mistakeOf(progress, shaped?.mistake ?? null, { at: deciding.now, eventId });
   const [matched, examined] = progress.examined > 0 ? [progress.matched, progress.examined] : [null, null];
   const outcome =
     shaped === undefined
-      ? ({ state: 'filtered' } as const)
+      ? ({ state: found.matches ? 'gathered' : 'filtered' } as const)
       : ({ state: 'sent', body: shaped.body === body ? null : shaped.body, messageId: null } as const);
-  const made = { ...step, mistake, outcome, matched, examined, reason: found.reason };
+  const reason = outcome.state === 'gathered' ? gatheredReason(progress, found.reason) : found.reason;
+  const made = { ...step, mistake, outcome, matched, examined, reason };
   return { step: made, outcome: outcome.state, eventId, evaluated };
+}
+
+/** The digest to which a decision adds what matches; null if the rule has none. */
+async function openDigest(
+  decision: PendingDecision,
+  progress: Progress,
+  { reader, teamId }: Deciding,
+): Promise<DigestInMaking | null> {
+  const { webhookId, rule } = decision;
+  if (rule.digest === null) return null;
+  const workflowId = decision.workflowId ?? '';
+  const open = await reader.decisions.digest({ teamId, webhookId, workflowId });
+  return new DigestInMaking(rule.digest, open, { event: decision, facts: factsOf(decision), progress });
+}
+
+/** Says that what matches is sent later. */
+function gatheredReason({ matched, examined }: Progress, reason: string | null): string {
+  const what =
+    examined === 0
+      ? 'Gathered'
+      : `Gathered: ${grouped(matched)} of ${countWords(examined, 'difference')} ${matched === 1 ? 'matches' : 'match'}`;
+  return reason === null ? what : `${what}. ${reason}`;
 }
 
 /** The error that the webhook shows: of the filter or, if that has none, of the template. */
@@ -135,6 +171,8 @@ export interface Found {
   reason: string | null;
   /** New and changed cooldowns, by record. */
   quiet: Map<string, QuietOf>;
+  /** Whether a digest of an earlier rule must be sent before, because it has gathered the same record. */
+  mustSendDigest?: true;
 }
 type QuietOf = Pick<QuietRow, 'id' | 'until' | 'sent' | 'newest'>;
 
@@ -156,11 +194,13 @@ interface Asked {
   webhookId?: string;
   hasQuiet?: boolean;
   known?: ReadonlyMap<string, QuietRow>;
+  /** The digest that gathers what matches; null or missing if it is sent immediately. */
+  digest?: DigestInMaking | null;
 }
 
 /** Examines an event, or as many of its differences as fit into a step. */
 export async function examine(asked: Asked, tools: Tools): Promise<Found> {
-  const { event, rule, rewrites, progress } = asked;
+  const { event, rule, rewrites, progress, digest = null } = asked;
   const done = { isDone: true, selection: null, quiet: new Map<string, QuietOf>() };
   const expression = compiled(rule.filter);
   if (expression instanceof ExpressionMistake) {
@@ -189,11 +229,13 @@ export async function examine(asked: Asked, tools: Tools): Promise<Found> {
       const isBegun = rule.cooldownMs !== null && row.until === event.createdAt + rule.cooldownMs;
       return isBegun && row.sequence === event.sequence && row.sent === row.newest;
     },
+    digest,
   };
   if (published === undefined || !readsRecord) {
     if (!eventMatches(progress, judge))
       return { ...done, matches: false, reason: 'The filter does not match' };
-    if (published === undefined || judge.lists === 'fields') return { ...done, matches: true, reason: null };
+    const readsAll = judge.lists !== 'fields' || digest !== null;
+    if (published === undefined || !readsAll) return { ...done, matches: true, reason: null };
   }
   const differing = { published, facts, judge: readsRecord ? judge : { ...judge, expression: null } };
   return examineDifferences(asked, differing, tools);
@@ -210,7 +252,8 @@ async function examineDifferences(
   const deadline = performance.now() + STEP_MS;
   const last = progress.examined + STEP_DIFFERENCES;
   let characters = 0;
-  const hasQuiet = judge.expression !== null && (asked.hasQuiet === true || judge.cooldownMs !== null);
+  const mayHaveQuiet = asked.hasQuiet === true || judge.cooldownMs !== null || judge.digest !== null;
+  const hasQuiet = mayHaveQuiet && (judge.expression !== null || judge.digest !== null);
   const quietOf = async (records: readonly ComparedRecord[]): Promise<ReadonlyMap<string, QuietRow>> => {
     if (asked.known !== undefined) return asked.known;
     if (webhookId === undefined || !hasQuiet || records.length === 0) return new Map();
@@ -228,17 +271,22 @@ async function examineDifferences(
       page?.records.slice(progress.offset) ?? listedRecords(facts.differences).slice(progress.examined);
     const known = await quietOf(records);
     for (const record of records) {
-      const isFull = progress.examined >= last || characters >= STEP_CHARACTERS || quiet.size >= STEP_QUIET;
+      const changed = quiet.size + (judge.digest?.size ?? 0);
+      const isFull = progress.examined >= last || characters >= STEP_CHARACTERS || changed >= STEP_QUIET;
       if (!isGone && (isFull || performance.now() >= deadline)) {
         return { isDone: false, matches: false, selection: null, reason: null, quiet };
       }
-      const changed = examineDifference(progress, record, known.get(record.id), judge);
-      if (changed !== undefined) quiet.set(record.id, changed);
+      const row = known.get(record.id);
+      if (judge.digest === null && row != null && row.matches !== null) {
+        return { isDone: false, matches: false, selection: null, reason: null, quiet, mustSendDigest: true };
+      }
+      const cooldown = examineDifference(progress, record, row, judge);
+      if (cooldown !== undefined) quiet.set(record.id, cooldown);
       progress.offset += 1;
       characters += (record.before?.length ?? 0) + (record.after?.length ?? 0);
     }
     // Without a filter, only the records that the message lists are read.
-    const isFull = judge.expression === null && progress.truncated;
+    const isFull = judge.expression === null && judge.digest === null && progress.truncated;
     if (isFull) Object.assign(progress, { matched: facts.total, examined: facts.total });
     isDone = page === undefined || page.next === null || isFull;
     if (page !== undefined && !isDone) Object.assign(progress, { after: page.next, offset: 0 });
@@ -247,7 +295,7 @@ async function examineDifferences(
   return {
     isDone: true,
     matches: matched > 0,
-    selection: matched > 0 ? selectionOf(progress) : null,
+    selection: matched > 0 && judge.digest === null ? selectionOf(progress) : null,
     reason: reasonOf(progress, isGone ? facts.total : undefined),
     quiet,
   };
@@ -272,7 +320,23 @@ function reasonOf({ matched, held, examined, slow }: Progress, total: number | u
   return sentences.length === 0 ? null : sentences.join('. ');
 }
 
-/** Ends the cooldowns of a webhook that are over, for one workflow; undefined if there are none. */
+/** Sends the digest of a webhook that is open, whenever it ends. */
+async function sendDigest(decision: PendingDecision, deciding: Deciding): Promise<Decided> {
+  const { teamId, reader } = deciding;
+  const ended = await reader.decisions.endedDigest({ teamId, webhookId: decision.webhookId });
+  if (ended === undefined) throw new Error(`The digest of ${decision.webhookId} was sent meanwhile`);
+  return digestStep(decision.webhookId, ended);
+}
+
+/** All rows of a digest become one event. */
+function digestStep(webhookId: string, ended: EndedDigest): Decided {
+  const { workflowId, revision, turn, rewrites, rows } = ended;
+  const digest = { revision, workflowId, data: digestData(webhookId, ended) };
+  const step = { webhookId, workflowId: null, turn, rewrites, sequence: 0, digest };
+  return { step, outcome: 'digest', eventId: null, evaluated: rows.length };
+}
+
+/** Ends the digest of a webhook, or cooldowns of one workflow, if they are over; undefined if none is. */
 export async function endOf(
   { webhookId, until }: { webhookId: string; until: number },
   deciding: Deciding,
@@ -280,6 +344,7 @@ export async function endOf(
   const { teamId } = deciding;
   const ended = await deciding.reader.decisions.ended({ teamId, webhookId, until, limit: ENDED_AT_ONCE });
   if (ended === undefined) return undefined;
+  if (ended.kind === 'digest') return digestStep(webhookId, ended);
   const { workflowId, turn, rewrites, event, rows } = ended;
   const marks = deciding.watch({ webhookId, sequence: null, rewrites: 0 });
   const about = { teamId, webhookId, type: event?.type ?? '', jobId: null };

@@ -9,7 +9,9 @@ import { isForPeople, type Rule } from '../../model/rule.ts';
 import { MAX_DIFFERENCES_BYTES } from '../../model/same-json.ts';
 import type { SelectedDifference, Selection } from '../../model/selection.ts';
 import type { ChangesCursor } from '../../store/operations/records.ts';
+import type { QuietRow } from '../../store/operations/rules/decisions.ts';
 import { type ComparedRecord, NO_RECORD } from './compared-records.ts';
+import type { DigestInMaking } from './gathering.ts';
 
 /** Maximum number of differences that a message lists. */
 const MAX_LISTED = 100;
@@ -29,6 +31,8 @@ export interface Progress {
   matched: number;
   held: number;
   examined: number;
+  /** Number of matches that a digest has no row for. */
+  counted: number;
   /** The first matching differences as JSON texts, which keep the digits of numbers. */
   listed: string[];
   listedBytes: number;
@@ -46,6 +50,7 @@ export function noProgress(rewrites: number): Progress {
     matched: 0,
     held: 0,
     examined: 0,
+    counted: 0,
     listed: [],
     listedBytes: 0,
     truncated: false,
@@ -83,18 +88,28 @@ export interface Judge {
   lists: Listing;
   /** Whether a cooldown was started by this event, before its examination was started again. */
   isOwn(quiet: Quiet): boolean;
+  /** The digest that gathers what matches; null if it is sent immediately. */
+  digest: DigestInMaking | null;
 }
 
 /** Examines one difference. Changes `progress`, and returns the record's new cooldown, if it changed. */
 export function examineDifference(
   progress: Progress,
   compared: ComparedRecord,
-  known: Quiet | undefined,
+  known: QuietRow | undefined,
   judge: Judge,
 ): Quiet | undefined {
   const { id, before, after } = compared;
   const quiet = known === undefined || judge.isOwn(known) ? undefined : known;
-  const { at, cooldownMs } = judge;
+  const { at, cooldownMs, digest } = judge;
+  // A cooldown of an earlier rule still holds its record.
+  if (digest !== null && (known == null || known.matches !== null || at >= known.until)) {
+    const isMatch = matches(progress, compared, judge);
+    progress.examined += 1;
+    if (isMatch) progress.matched += 1;
+    digest.difference(compared, known, isMatch);
+    return undefined;
+  }
   const change = { id, before, after };
   const heard = hear(quiet, change, { at, cooldownMs, matches: () => matches(progress, compared, judge) });
   progress.examined += 1;

@@ -224,7 +224,7 @@ class Cooldowns {
 
   set({ workflowId, sequence }: JudgedEvent, quiet: ReadonlyMap<string, Quiet>): void {
     for (const one of quiet.values()) {
-      this.put([{ ...one, workflowId: workflowId ?? '', sequence, revision: 0 }]);
+      this.put([{ ...one, workflowId: workflowId ?? '', sequence, revision: 0, matches: null }]);
     }
   }
 

@@ -38,6 +38,8 @@ test('a decision that fails keeps no other webhook from its step', async () => {
       quiet: never,
       ended: never,
       forPeople: never,
+      digest: never,
+      endedDigest: never,
     },
   };
   const turn = { teamId: 'team', now: 0, publicUrl: '', last: null, except: [], slow: [] };

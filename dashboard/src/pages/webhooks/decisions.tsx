@@ -15,7 +15,7 @@ import { readAgain } from '../../queries/read-again.ts';
 import { decisionList, eventDecisionList } from '../../queries/webhooks.ts';
 import { UrlOf } from './deliveries.tsx';
 
-const STATES = stateOptions(['sent', 'filtered', 'pending']);
+const STATES = stateOptions(['sent', 'gathered', 'filtered', 'pending']);
 
 /** The decisions about the events of a webhook. */
 export function WebhookDecisions({ webhook }: { webhook: WebhookDetail }) {

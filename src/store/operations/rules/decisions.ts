@@ -2,17 +2,19 @@
  * Decisions: whether and in which form a webhook with a rule receives an event.
  *
  *     commit with an event ──▶ pending ──step──▶ … ──step──▶ sent, with a delivery
- *                                 │                  └─────▶ filtered, with a reason
+ *                                 │                  ├─────▶ filtered, with a reason
+ *                                 │                  └─────▶ gathered, in a digest that is sent later
  *                                 └──webhook removed──▶ deleted
  *
  * A decision takes several steps, because a version may have many differences. What a step has found is in `progress`,
  * in the same transaction, so that a crash repeats and loses nothing (see `steps.ts`). The decisions of a webhook
  * are made in the order of their events.
  *
- * A webhook hears nothing about a quiet record until the record's cooldown ends.
+ * A webhook hears nothing about a quiet record until the record's cooldown, or the digest that gathers it, ends.
  */
 
 import { hash } from 'node:crypto';
+import type { Digest } from '../../../model/digest.ts';
 import type { EventType } from '../../../model/event.ts';
 import { type Rule, storedRule } from '../../../model/rule.ts';
 import { earlier } from '../../../std/earlier.ts';
@@ -20,7 +22,7 @@ import { both, MAX_BATCH_BYTES, Part } from '../../sql.ts';
 import type { Tx, View } from '../../transaction.ts';
 import { raise as raiseItem } from '../agenda.ts';
 
-export const DECISION_STATES = ['pending', 'sent', 'filtered'] as const;
+export const DECISION_STATES = ['pending', 'sent', 'gathered', 'filtered'] as const;
 export type DecisionState = (typeof DECISION_STATES)[number];
 
 /** The event that a decision or a message is about. */
@@ -67,6 +69,32 @@ export interface QuietRow {
   /** The newest event that the row covers, and the revision of the rule that judged it. */
   sequence: number;
   revision: number;
+  /** How often the record has matched since its digest was opened; null: it is in a cooldown. */
+  matches: number | null;
+}
+
+/**
+ * A row of a digest: `sent` is the state before the first match. Besides those of records, there are rows of other events
+ * with the key `!` and their sequence, and for each workflow a row with the key `+`, which also counts the matches that
+ * have no row.
+ */
+export interface DigestRow extends QuietRow {
+  /** The key: see `recordKey`. */
+  key: string;
+  matches: number;
+}
+
+/** The digest of a webhook that is open, if any. */
+export interface OpenDigest {
+  /** When it ends; null: none is open. */
+  until: number | null;
+  /** Number of rows of records and events, and of their bytes. */
+  rows: number;
+  bytes: number;
+  /** The row of the workflow; undefined if nothing of it has matched. */
+  head: DigestRow | undefined;
+  /** What the rule that is in force now says. */
+  inForce: Digest | null;
 }
 
 /** SQL condition: the webhook exists. */
@@ -173,7 +201,7 @@ const ENDING = `${RESTING}
 
 /**
  * Returns the oldest pending decisions of up to `limit` webhooks of a team, up to `each` of a webhook (default: 1), and up
- * to `limit` other webhooks with records whose cooldown has ended. Leaves out the webhooks of `except`, and begins with
+ * to `limit` other webhooks with records whose cooldown, or digest, has ended. Leaves out the webhooks of `except`, and begins with
  * the ids after `after`.
  */
 export async function pending(
@@ -216,9 +244,9 @@ export async function pending(
 }
 
 const QUIET_ROW = new Part(`
-  workflow_id as "workflowId", record_id as id, until, sent, newest, event_sequence as sequence, revision`);
+  workflow_id as "workflowId", record_id as id, until, sent, newest, event_sequence as sequence, revision, matches`);
 
-/** Returns those of the records that are quiet for a webhook, even if their cooldown has ended. */
+/** Returns those of the records that are quiet for a webhook, even if their cooldown or digest has ended. */
 export function quiet(
   view: View,
   {
@@ -241,8 +269,53 @@ export function recordKey(id: string): string {
   return Buffer.byteLength(id) <= MAX_KEY_BYTES ? `=${id}` : `#${hash('sha256', id)}`;
 }
 
+/** The key of the row of a workflow in a digest. */
+export const HEAD_KEY = '+';
+
+/** The key of the row of an event in a digest. */
+export function eventKey(sequence: number): string {
+  return `!${sequence}`;
+}
+
+/** Reads the digest of a webhook that is open, as far as a decision about an event of a workflow needs it. */
+export async function digest(
+  view: View,
+  { teamId, webhookId, workflowId }: { teamId: string; webhookId: string; workflowId: string },
+): Promise<OpenDigest> {
+  const [open, head, webhook] = await Promise.all([
+    view.db.get<Pick<OpenDigest, 'until' | 'rows' | 'bytes'>>(OPEN, teamId, webhookId),
+    view.db.get<DigestRow>`
+      select ${QUIET_ROW}, record_key as key from quiet_record
+      where team_id = ${teamId} and webhook_id = ${webhookId} and workflow_id = ${workflowId}
+        and record_key = ${HEAD_KEY}`,
+    view.db.get<{ rule: string | null }>`
+      select rule from webhook where team_id = ${teamId} and id = ${webhookId}`,
+  ]);
+  const rule = webhook?.rule == null ? null : storedRule(webhook.rule);
+  return { ...(open as NonNullable<typeof open>), head, inForce: rule?.digest ?? null };
+}
+
+const OPEN = `
+  select min(until) as until, count(case when record_key <> '${HEAD_KEY}' then 1 end) as rows,
+    coalesce(sum(coalesce(octet_length(sent), 0) + coalesce(octet_length(newest), 0)), 0) as bytes
+  from quiet_record /* use quiet_record_digest */
+  where team_id = $1 and webhook_id = $2 and matches is not null`;
+
+/** A digest that has ended, with all of its rows. */
+export interface EndedDigest extends StepBasis {
+  kind: 'digest';
+  /** The workflow to which the webhook is subscribed; null: all. */
+  workflowId: string | null;
+  /** The newest rule that has gathered. */
+  revision: number;
+  until: number;
+  /** By workflow, oldest events first. */
+  rows: DigestRow[];
+}
+
 /** Records whose cooldown has ended, and what is needed to send them in one message. */
 export interface EndedCooldowns extends StepBasis {
+  kind: 'cooldowns';
   workflowId: string;
   rule: Rule;
   revision: number;
@@ -253,21 +326,21 @@ export interface EndedCooldowns extends StepBasis {
 }
 
 /**
- * Returns records of a webhook whose cooldown has ended by `until`: up to `limit` records of one workflow and one revision
- * of the rule, those that ended first, and fewer if they are long. Undefined if no cooldown has ended.
+ * Returns what has ended first for a webhook by `until`: its digest as a whole, or records whose cooldown has ended. These
+ * are up to `limit` records of one workflow and one revision of the rule, those that ended first, and fewer if they are
+ * long. Undefined if nothing has ended.
  */
 export async function ended(
   view: View,
   { teamId, webhookId, until, limit }: { teamId: string; webhookId: string; until: number; limit: number },
-): Promise<EndedCooldowns | undefined> {
+): Promise<EndedCooldowns | EndedDigest | undefined> {
   const { db } = view;
-  const first = await db.get<Pick<EndedCooldowns, 'workflowId' | 'revision' | 'turn' | 'rewrites'>>(
-    FIRST_ENDED,
-    teamId,
-    webhookId,
-    until,
-  );
-  if (first === undefined) return undefined;
+  const head = await db.get<
+    Pick<EndedCooldowns, 'workflowId' | 'revision' | 'turn' | 'rewrites'> & { isDigest: boolean }
+  >(FIRST_ENDED, teamId, webhookId, until);
+  if (head === undefined) return undefined;
+  const { isDigest, ...first } = head;
+  if (isDigest) return endedDigest(view, { teamId, webhookId });
   const of = [teamId, webhookId, until, first.workflowId, first.revision] as const;
   const sizes = await db.all<{ bytes: number }>(`select ${BYTES} as bytes ${ENDED}`, ...of, limit);
   const found = await db.all<QuietRow>(`select ${QUIET_ROW} ${ENDED}`, ...of, rowsWithin(sizes));
@@ -281,12 +354,38 @@ export async function ended(
     newest,
   );
   if (rule === undefined || found.length === 0) return undefined;
-  return { ...first, rule: storedRule(rule.rule), event: event ?? null, rows: found };
+  return { kind: 'cooldowns', ...first, rule: storedRule(rule.rule), event: event ?? null, rows: found };
 }
+
+/** Reads the digest of a webhook that is open, whenever it ends; undefined if none is. */
+export async function endedDigest(
+  view: View,
+  { teamId, webhookId }: { teamId: string; webhookId: string },
+): Promise<EndedDigest | undefined> {
+  const webhook = await view.db.get<Pick<EndedDigest, 'workflowId' | 'turn' | 'rewrites'>>(
+    DIGESTED,
+    teamId,
+    webhookId,
+  );
+  const rows = await view.db.all<DigestRow>`
+    select ${QUIET_ROW}, record_key as key from quiet_record /* use quiet_record_digest */
+    where team_id = ${teamId} and webhook_id = ${webhookId} and matches is not null
+    order by workflow_id, event_sequence, record_key`;
+  if (webhook === undefined || rows.length === 0) return undefined;
+  const revision = Math.max(...rows.map((row) => row.revision));
+  const until = Math.min(...rows.map((row) => row.until));
+  return { kind: 'digest', ...webhook, revision, until, rows };
+}
+
+// The rows are texts of their own, so that only erasures of texts change them.
+const DIGESTED = `
+  select workflow_id as "workflowId", rule_turn as turn,
+    (select rewrites from team where team.id = $1) as rewrites
+  from webhook where team_id = $1 and id = $2 and (state || '') <> 'deleted'`;
 
 const FIRST_ENDED = `
   select q.workflow_id as "workflowId", q.revision, webhook.rule_turn as turn,
-         ${rewritesOf('q.workflow_id')} as rewrites
+         ${rewritesOf('q.workflow_id')} as rewrites, q.matches is not null as "isDigest"
   from quiet_record q /* use quiet_record_end */
   cross join webhook
   where q.team_id = $1 and q.webhook_id = $2 and q.until <= $3
@@ -295,7 +394,7 @@ const FIRST_ENDED = `
 const BYTES = `coalesce(octet_length(sent), 0) + coalesce(octet_length(newest), 0)`;
 const ENDED = `
   from quiet_record /* use quiet_record_end */
-  where team_id = $1 and webhook_id = $2 and until <= $3 and workflow_id = $4 and revision = $5
+  where team_id = $1 and webhook_id = $2 and until <= $3 and workflow_id = $4 and revision = $5 and matches is null
   order by until, workflow_id, record_key limit $6`;
 
 /** Maximum number of bytes of the records that one message is made from. */
@@ -311,7 +410,7 @@ function rowsWithin(sizes: readonly { bytes: number }[]): number {
   return over === -1 ? sizes.length : Math.max(1, over);
 }
 
-/** When the first cooldown of a team's existing webhooks ends; null if no record is quiet. */
+/** When the first cooldown or digest of a team's existing webhooks ends; null if no record is quiet. */
 export async function firstEnd(view: View, { teamId }: { teamId: string }): Promise<number | null> {
   const row = await view.db.get<{ at: number | null }>(
     `${RESTING} select min(until) as at from ending`,
@@ -332,7 +431,7 @@ const OLDEST = `${WAITING}
   from head`;
 
 /**
- * Raises when decisions of a team are due: now if one is pending, else when the first cooldown ends. Returns the new
+ * Raises when decisions of a team are due: now if one is pending, else when the first cooldown or digest ends. Returns the new
  * time; null if nothing waits.
  */
 export function raise(tx: Tx, { teamId }: { teamId: string }): Promise<number | null> {

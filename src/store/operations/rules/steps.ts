@@ -13,8 +13,8 @@ import { newId } from '../../../std/id.ts';
 import { type ColumnType, forEach, insertAll } from '../../sql.ts';
 import type { Tx } from '../../transaction.ts';
 import { touchDecisions, touchLane } from '../agenda.ts';
-import { DELIVERY_COLUMNS } from '../events.ts';
-import { type QuietRow, recordKey, type StepBasis } from './decisions.ts';
+import { appendOwnEvent, DELIVERY_COLUMNS } from '../events.ts';
+import { type DigestRow, type QuietRow, recordKey, type StepBasis } from './decisions.ts';
 
 /** A message to a webhook. Null: the body or the id of the event. */
 export interface Message {
@@ -29,13 +29,18 @@ interface Common extends StepBasis {
   /** The event; for records whose cooldown has ended, the newest event that they cover. */
   sequence: number;
   /** Changes of quiet records. Rows to set replace those of the same records. */
-  quiet?: { set?: readonly QuietRow[]; remove?: readonly Pick<QuietRow, 'workflowId' | 'id'>[] };
+  quiet?: {
+    set?: readonly (QuietRow | DigestRow)[];
+    remove?: readonly Pick<QuietRow, 'workflowId' | 'id'>[];
+  };
+  /** If the open digest ends earlier than it was to: its new end. */
+  digestUntil?: number;
   /** An error of the rule at run time, which the webhook shows. */
   mistake?: FilterMistake | null;
 }
 
 /** One step of one webhook. */
-export type DecisionStep = Common & (Progress | Outcome | Ended);
+export type DecisionStep = Common & (Progress | Outcome | Ended | DigestEnded);
 
 interface Progress {
   /** A JSON value. */
@@ -43,7 +48,7 @@ interface Progress {
 }
 
 interface Outcome {
-  outcome: ({ state: 'sent' } & Message) | { state: 'filtered' };
+  outcome: ({ state: 'sent' } & Message) | { state: 'gathered' } | { state: 'filtered' };
   matched: number | null;
   examined: number | null;
   /** Why nothing is sent, as a sentence. */
@@ -53,6 +58,14 @@ interface Outcome {
 /** The cooldown of records has ended. A message about them is sent, or nothing. */
 interface Ended {
   sent: Message | null;
+}
+
+/**
+ * A digest has ended. All of its rows become one event of the webhook, which the rule of a revision sends in its form. The
+ * event is of the workflow to which the webhook is subscribed; null: all.
+ */
+interface DigestEnded {
+  digest: { revision: number; workflowId: string | null; data: Record<string, unknown> };
 }
 
 /**
@@ -74,6 +87,10 @@ export async function step(
   if (counted.length === 0) return counts;
   await decide(tx, teamId, counted, basis.events);
   await Promise.all([setQuiet(tx, teamId, counted), takeTurns(tx, teamId, counted)]);
+  for (const one of counted) {
+    if (one.digestUntil !== undefined) await endDigest(tx, { ...one, teamId, until: one.digestUntil });
+    if ('digest' in one) await sendDigest(tx, teamId, one);
+  }
   await refuseErased(tx, teamId, basis.rewrites);
   return counts;
 }
@@ -197,7 +214,7 @@ function keyOf({ webhookId, sequence }: { webhookId: string; sequence: number })
 }
 
 function messageOf(one: DecisionStep): Message | null {
-  if ('progress' in one) return null;
+  if ('progress' in one || 'digest' in one) return null;
   if (!('outcome' in one)) return one.sent;
   return one.outcome.state === 'sent' ? one.outcome : null;
 }
@@ -213,11 +230,12 @@ const QUIET_COLUMNS = {
   newest: 'text',
   event_sequence: 'bigint',
   revision: 'integer',
+  matches: 'integer',
 } satisfies Record<string, ColumnType>;
 const REPLACE = `
   on conflict (team_id, webhook_id, workflow_id, record_key) do update set
     until = excluded.until, sent = excluded.sent, newest = excluded.newest,
-    event_sequence = excluded.event_sequence, revision = excluded.revision`;
+    event_sequence = excluded.event_sequence, revision = excluded.revision, matches = excluded.matches`;
 const REMOVE = {
   sqlite: `
     delete from quiet_record
@@ -241,10 +259,10 @@ async function setQuiet(tx: Tx, teamId: string, steps: readonly DecisionStep[]):
       removed.set(key.join(' '), key);
     }
     for (const row of quiet?.set ?? []) {
-      const key = [webhookId, row.workflowId, recordKey(row.id)];
+      const key = [webhookId, row.workflowId, 'key' in row ? row.key : recordKey(row.id)];
       removed.delete(key.join(' '));
-      const { id, until, sent, newest, sequence, revision } = row;
-      set.set(key.join(' '), [teamId, ...key, id, until, sent, newest, sequence, revision]);
+      const { id, until, sent, newest, sequence, revision, matches } = row;
+      set.set(key.join(' '), [teamId, ...key, id, until, sent, newest, sequence, revision, matches]);
     }
   }
   const until = steps
@@ -255,6 +273,27 @@ async function setQuiet(tx: Tx, teamId: string, steps: readonly DecisionStep[]):
     forEach(tx.db, REMOVE, [teamId], [...removed.values()]),
     insertAll(tx.db, 'quiet_record', QUIET_COLUMNS, [...set.values()], REPLACE),
   ]);
+}
+
+/** Ends the open digest of a webhook at a time, unless it ends earlier. */
+export async function endDigest(
+  tx: Tx,
+  { teamId, webhookId, until }: { teamId: string; webhookId: string; until: number },
+): Promise<void> {
+  const rows = await tx.db.run`
+    update quiet_record set until = ${until}
+    where team_id = ${teamId} and webhook_id = ${webhookId} and matches is not null and until > ${until}`;
+  if (rows > 0) touchDecisions(tx, teamId, until);
+}
+
+async function sendDigest(tx: Tx, teamId: string, one: Common & DigestEnded): Promise<void> {
+  const { webhookId, digest } = one;
+  const { revision, workflowId, data } = digest;
+  await tx.db.run`
+    delete from quiet_record
+    where team_id = ${teamId} and webhook_id = ${webhookId} and matches is not null`;
+  const event = { teamId, type: 'webhook_digest', workflowId, jobId: null, finishedAt: null, data } as const;
+  appendOwnEvent(tx, event, { webhookId, revision });
 }
 
 const TAKE_TURN = {
