@@ -98,6 +98,8 @@ export interface WebhookDetail {
   breaker: WebhookDetailBreaker;
   /** Time of the last successful delivery, accurate to one minute. `null` if there is none. */
   lastSuccessAt: string | null;
+  /** Time when the recipient confirmed the address. `null` if that is pending, or the webhook sends no mail. */
+  verifiedAt: string | null;
 }
 
 export interface Decision {
@@ -1064,7 +1066,7 @@ export interface WebhookSettings {
 }
 
 export interface NewWebhook {
-  /** Callback URL: absolute, http or https. */
+  /** Callback URL: absolute, http or https; or `mailto:` with one address. */
   webhookUrl: string;
   /** Event names or aliases from `GET /v1/events/types`, or `*` for all. */
   events: string[];

@@ -14,6 +14,7 @@ import {
   choice,
   exactly,
   integer,
+  type Json,
   list,
   named,
   nullable,
@@ -23,6 +24,7 @@ import {
   raw,
   text,
   time,
+  withExample,
 } from '../std/shape.ts';
 import { headerNames, type WebhookDeps } from '../webhooks/sealed.ts';
 import { ENDED, IDS, QUEUED, RECEIVER } from './examples.ts';
@@ -81,104 +83,114 @@ const breaker = object(
   'Circuit breaker of the endpoint',
 );
 
-export const webhookDetailResource = named(
-  'WebhookDetail',
-  object({
-    id: text(),
-    workflowId: nullable(
-      text('ID of the workflow. `null` if the webhook receives the events of every workflow'),
+const detail = object({
+  id: text(),
+  workflowId: nullable(
+    text('ID of the workflow. `null` if the webhook receives the events of every workflow'),
+  ),
+  createdAt: time(),
+  url: text(),
+  events: list(text()),
+  name: nullable(text('Name for people. `null` if there is none')),
+  filter: nullable(
+    text('Expression that decides what is sent (Common Expression Language). `null` if all is sent'),
+  ),
+  format: choice(FORMATS, 'Form of the body'),
+  template: raw<unknown>({
+    description:
+      'JSON that is sent with the format `template`, before its expressions are replaced. `null` if none',
+  }),
+  firstVersion: choice(FIRST_VERSIONS, 'Whether the first version of a workflow is sent'),
+  cooldown: nullable(
+    text(
+      'Time for which nothing more is sent about a record that was sent, such as `6h`. `null` if there is no limit',
     ),
-    createdAt: time(),
-    url: text(),
-    events: list(text()),
-    name: nullable(text('Name for people. `null` if there is none')),
-    filter: nullable(
-      text('Expression that decides what is sent (Common Expression Language). `null` if all is sent'),
+  ),
+  digest: nullable(
+    object(
+      {
+        every: optional(text('Length of a digest, such as `1h`, from its first match')),
+        at: optional(text('Time of day when digests are sent, such as `08:00`')),
+        timeZone: optional(text('IANA name of the time zone of `at`')),
+      },
+      'When what matches is sent, in one message: `every` or `at`. `null` if it is sent immediately',
     ),
-    format: choice(FORMATS, 'Form of the body'),
-    template: raw<unknown>({
-      description:
-        'JSON that is sent with the format `template`, before its expressions are replaced. `null` if none',
-    }),
-    firstVersion: choice(FIRST_VERSIONS, 'Whether the first version of a workflow is sent'),
-    cooldown: nullable(
-      text(
-        'Time for which nothing more is sent about a record that was sent, such as `6h`. `null` if there is no limit',
+  ),
+  timeZone: nullable(
+    text('IANA name of the zone of times in messages for people. `null` for the zone of the digest, or UTC'),
+  ),
+  filterMistake: nullable(
+    object(
+      {
+        at: time(),
+        eventId: text(),
+        recordId: nullable(text('ID of the record. `null` if the filter reads no records')),
+        message: text(),
+      },
+      'Last time that the filter or the template could not be evaluated, which counts as no match. `null` if it ' +
+        'always could',
+    ),
+  ),
+  state: choice(WEBHOOK_STATES),
+  settings: object({
+    ordered: boolean('`true` to send one delivery at a time, in the order of the events'),
+    ratePerSecond: nullable(number('Maximum number of requests per second. `null` if unlimited')),
+    timeoutMs: integer('Time limit of one attempt, in milliseconds'),
+    headers: nullable(
+      list(
+        text(),
+        'Names of the custom headers; their values are never shown. `null` if the headers were encrypted ' +
+          'with another encryption key and must be set again',
       ),
-    ),
-    digest: nullable(
-      object(
-        {
-          every: optional(text('Length of a digest, such as `1h`, from its first match')),
-          at: optional(text('Time of day when digests are sent, such as `08:00`')),
-          timeZone: optional(text('IANA name of the time zone of `at`')),
-        },
-        'When what matches is sent, in one message: `every` or `at`. `null` if it is sent immediately',
-      ),
-    ),
-    timeZone: nullable(
-      text(
-        'IANA name of the zone of times in messages for people. `null` for the zone of the digest, or UTC',
-      ),
-    ),
-    filterMistake: nullable(
-      object(
-        {
-          at: time(),
-          eventId: text(),
-          recordId: nullable(text('ID of the record. `null` if the filter reads no records')),
-          message: text(),
-        },
-        'Last time that the filter or the template could not be evaluated, which counts as no match. `null` if it ' +
-          'always could',
-      ),
-    ),
-    state: choice(WEBHOOK_STATES),
-    settings: object({
-      ordered: boolean('`true` to send one delivery at a time, in the order of the events'),
-      ratePerSecond: nullable(number('Maximum number of requests per second. `null` if unlimited')),
-      timeoutMs: integer('Time limit of one attempt, in milliseconds'),
-      headers: nullable(
-        list(
-          text(),
-          'Names of the custom headers; their values are never shown. `null` if the headers were encrypted ' +
-            'with another encryption key and must be set again',
-        ),
-      ),
-    }),
-    pausedAt: nullable(time('Time when the webhook was paused. `null` if it is active')),
-    pausedReason: nullable(text('Reason for the pause. `null` if the webhook is active')),
-    failingSince: nullable(
-      time('Time since which every attempt has failed. `null` if the last one succeeded, or there was none'),
-    ),
-    breaker,
-    lastSuccessAt: nullable(
-      time('Time of the last successful delivery, accurate to one minute. `null` if there is none'),
     ),
   }),
-  {
-    id: IDS.webhook,
-    workflowId: IDS.workflow,
-    createdAt: QUEUED,
-    url: RECEIVER,
-    events,
-    name: 'Cheaper by 5 %',
-    filter: 'fallsBy(previous.price, record.price, "5%")',
-    format: 'standard',
-    template: null,
-    firstVersion: 'skip',
-    cooldown: '6h',
-    digest: null,
-    timeZone: null,
-    filterMistake: null,
-    state: 'active',
-    settings: { ordered: false, ratePerSecond: null, timeoutMs: 15_000, headers: [] },
-    pausedAt: null,
-    pausedReason: null,
-    failingSince: null,
-    breaker: { state: 'closed', since: null, nextAttemptAt: null, reason: null },
-    lastSuccessAt: ENDED,
-  },
+  pausedAt: nullable(time('Time when the webhook was paused. `null` if it is active')),
+  pausedReason: nullable(text('Reason for the pause. `null` if the webhook is active')),
+  failingSince: nullable(
+    time('Time since which every attempt has failed. `null` if the last one succeeded, or there was none'),
+  ),
+  breaker,
+  lastSuccessAt: nullable(
+    time('Time of the last successful delivery, accurate to one minute. `null` if there is none'),
+  ),
+  verifiedAt: nullable(
+    time(
+      'Time when the recipient confirmed the address. `null` if that is pending, or the webhook sends no mail',
+    ),
+  ),
+});
+
+const detailExample = {
+  id: IDS.webhook,
+  workflowId: IDS.workflow,
+  createdAt: QUEUED,
+  url: RECEIVER,
+  events,
+  name: 'Cheaper by 5 %',
+  filter: 'fallsBy(previous.price, record.price, "5%")',
+  format: 'standard',
+  template: null,
+  firstVersion: 'skip',
+  cooldown: '6h',
+  digest: null,
+  timeZone: null,
+  filterMistake: null,
+  state: 'active',
+  settings: { ordered: false, ratePerSecond: null, timeoutMs: 15_000, headers: [] },
+  pausedAt: null,
+  pausedReason: null,
+  failingSince: null,
+  breaker: { state: 'closed', since: null, nextAttemptAt: null, reason: null },
+  lastSuccessAt: ENDED,
+  verifiedAt: null,
+} satisfies Json<typeof detail>;
+
+export const webhookDetailResource = named('WebhookDetail', detail, detailExample);
+
+/** What the call that creates a webhook returns. */
+export const createdWebhookResource = withExample(
+  object({ ...detail.fields, message: text('What the call has done, and what may prevent deliveries') }),
+  { ...detailExample, message: `Subscribed: webhook ${IDS.webhook}.` },
 );
 
 export async function shownWebhook(deps: Pick<WebhookDeps, 'store' | 'sealer' | 'log'>, of: Webhook) {

@@ -92,12 +92,16 @@ test('what POST returns, GET returns, and sending it back changes nothing and ma
     const { id } = made.body as Json;
     const path = `${WEBHOOKS}/${id}`;
     const read = await get(path);
-    assert.deepEqual(read.body, made.body);
+    const { message, ...webhook } = made.body as Json;
+    assert.equal(message, `Subscribed: webhook ${id}.`);
+    assert.deepEqual(read.body, webhook);
     const revision = await revisionOf(id);
 
-    assert.deepEqual((await post(WEBHOOKS, body)).body, made.body, 'the same call again');
+    const { message: then, ...again } = (await post(WEBHOOKS, body)).body as Json;
+    assert.deepEqual(again, webhook, 'the same call again');
+    assert.match(String(then), /^Already subscribed/);
     const { filterMistake: _, ...fields } = ruleOf(read.body);
-    assert.deepEqual(((await patch(path, fields)).body as Json).webhook, made.body);
+    assert.deepEqual(((await patch(path, fields)).body as Json).webhook, webhook);
     assert.equal((await get(path)).headers.get('etag'), read.headers.get('etag'));
     assert.equal(await revisionOf(id), revision);
   }

@@ -2,6 +2,7 @@
 
 import type { IncomingMessage } from 'node:http';
 import { Problem } from '../../model/error.ts';
+import { isMailUrl } from '../../model/messages/mail-address.ts';
 import { eventsMistake, MAX_EVENT_NAME, MAX_EVENTS, MAX_URL, urlMistake } from '../../model/webhook.ts';
 import { messageResource } from '../../resources/error.ts';
 import { webhookResource } from '../../resources/webhook.ts';
@@ -64,6 +65,7 @@ const SETTINGS = [
   'firstVersion',
   'cooldown',
   'digest',
+  'timeZone',
   'headers',
   'ordered',
   'ratePerSecond',
@@ -136,9 +138,18 @@ function checked(body: Record<string, unknown>): { workflowId: string; url: stri
   const mistake =
     typeof workflowId !== 'string' || workflowId === ''
       ? '`workflowId` must be a non-empty string: the id of a workflow'
-      : (urlMistake(webhookUrl) ?? eventsMistake(events));
+      : (contractUrlMistake(webhookUrl) ?? eventsMistake(events));
   if (mistake !== undefined) invalid(mistake);
   return { workflowId: workflowId as string, url: webhookUrl as string, events: events as string[] };
+}
+
+/** The contract knows no mail addresses, so the sentence names the operation that does. */
+function contractUrlMistake(url: unknown): string | undefined {
+  const mistake = urlMistake(url);
+  const isMail = typeof url === 'string' && isMailUrl(url);
+  return isMail && mistake !== undefined
+    ? `${mistake}. POST /v1/integrations/webhooks accepts mailto:`
+    : mistake;
 }
 
 const THREE_WAYS =

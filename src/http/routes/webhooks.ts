@@ -3,14 +3,20 @@
 import { found } from '../../model/error.ts';
 import { FIRST_VERSIONS, FORMATS, MAX_EXPRESSION } from '../../model/rule.ts';
 import {
+  destinationMistake,
   knownEventsMistake,
   MAX_PAUSE_REASON,
+  MAX_URL,
   MAX_WEBHOOK_NAME,
   reasonMistake,
-  urlMistake,
   type Webhook,
 } from '../../model/webhook.ts';
-import { shownBreaker, shownWebhook, webhookDetailResource } from '../../resources/webhook.ts';
+import {
+  createdWebhookResource,
+  shownBreaker,
+  shownWebhook,
+  webhookDetailResource,
+} from '../../resources/webhook.ts';
 import { object, text } from '../../std/shape.ts';
 import { testWords } from '../../webhooks/replay.ts';
 import {
@@ -37,7 +43,7 @@ import {
 } from '../input/values.ts';
 import { jsonBody, jsonResponse, messageWith } from '../openapi/content.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
-import { eventsSchema, urlSchema } from './subscriptions.ts';
+import { eventsSchema } from './subscriptions.ts';
 
 const PAUSED = 'Paused over the API';
 
@@ -191,12 +197,18 @@ export const createWebhook: Operation<KeyedCall<'webhooks'>> = {
   description:
     'Subscribes a webhook to the events of one workflow or, without `workflowId`, of all workflows of the team, present ' +
     'and future. Repeating the call with the same workflow, URL, events and filter creates nothing, updates the other ' +
-    'fields of the request, and resumes the webhook if it was paused.',
+    'fields of the request, and resumes the webhook if it was paused. A webhook that sends mail is paused until the ' +
+    'recipient has confirmed the address with the link in a mail that this call sends. `message` says what the call has done.',
   requestBody: jsonBody({
     type: 'object',
     required: ['webhookUrl', 'events'],
     properties: {
-      webhookUrl: { ...urlSchema, description: 'Callback URL: absolute, http or https' },
+      webhookUrl: {
+        type: 'string',
+        maxLength: MAX_URL,
+        description: 'Callback URL: absolute, http or https; or `mailto:` with one address',
+        examples: ['https://example.com/hooks/people', 'mailto:ops@example.org'],
+      },
       events: {
         ...eventsSchema,
         description: 'Event names or aliases from `GET /v1/events/types`, or `*` for all',
@@ -211,7 +223,7 @@ export const createWebhook: Operation<KeyedCall<'webhooks'>> = {
       settings,
     },
   }),
-  answer: jsonResponse('Webhook subscribed', webhookDetailResource, {
+  answer: jsonResponse('Webhook subscribed', createdWebhookResource, {
     'x-webhook-id': 'ID of the webhook',
     location: 'URL of the webhook',
   }),
@@ -230,18 +242,20 @@ export const createWebhook: Operation<KeyedCall<'webhooks'>> = {
     const fields = await bodyFields(call, 'a JSON object with `webhookUrl` and `events`');
     const { changes, ...subscription } = subscriptionFrom(fields);
     const { headers: _, name = null, ...others } = changes;
-    let { webhook } = await subscribe(services.webhooks, {
+    const { message, ...made } = await subscribe(services.webhooks, {
       teamId,
       ...subscription,
       name,
       rule: await newRule(subscription.url, changes),
       settings: others,
     });
-    if (Object.keys(changes).length > 0) {
-      webhook = await changeWebhook(services.webhooks, { teamId, id: webhook.id, changes });
-    }
-    reply.headers({ 'x-webhook-id': webhook.id, location: `/v1/integrations/webhooks/${webhook.id}` });
-    return shownWebhook(services.webhooks, webhook);
+    const { id } = made.webhook;
+    const isChanged = Object.keys(changes).length > 0;
+    const webhook = isChanged
+      ? await changeWebhook(services.webhooks, { teamId, id, changes })
+      : made.webhook;
+    reply.headers({ 'x-webhook-id': id, location: `/v1/integrations/webhooks/${id}` });
+    return { ...(await shownWebhook(services.webhooks, webhook)), message };
   },
 };
 
@@ -401,7 +415,7 @@ function subscriptionFrom({ webhookUrl, events, workflowId = null, settings, ...
   events: string[];
   changes: WebhookChanges;
 } {
-  const mistake = urlMistake(webhookUrl) ?? knownEventsMistake(events);
+  const mistake = destinationMistake(webhookUrl) ?? knownEventsMistake(events);
   if (mistake !== undefined) invalid(mistake);
   if (workflowId !== null && (typeof workflowId !== 'string' || workflowId === '')) {
     invalid('`workflowId` must be the id of a workflow, or null for all workflows of the team');
