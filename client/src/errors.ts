@@ -63,6 +63,7 @@ const STATE_CODES = [
   'job_not_waiting',
   'webhook_limit',
   'inspector_limit',
+  'feed_limit',
 ];
 
 /** The error for a response that is neither 2xx nor 304. */

@@ -1,6 +1,7 @@
 /** The client: an address, a key, and one property for each noun. */
 import { type AuditOptions, auditOf } from './audit.ts';
 import { Events } from './events.ts';
+import { Feeds } from './feeds.ts';
 import { Inspectors } from './inspectors.ts';
 import { Jobs } from './jobs.ts';
 import { Keys } from './keys.ts';
@@ -54,6 +55,7 @@ export class Flowhook {
   readonly jobs: Jobs;
   readonly webhooks: Webhooks;
   readonly deliveries: Deliveries;
+  readonly feeds: Feeds;
   readonly inspectors: Inspectors;
   readonly events: Events;
   readonly keys: Keys;
@@ -67,6 +69,7 @@ export class Flowhook {
     this.jobs = new Jobs(transport, this.events);
     this.webhooks = new Webhooks(transport);
     this.deliveries = new Deliveries(transport);
+    this.feeds = new Feeds(transport);
     this.inspectors = new Inspectors(transport);
     this.keys = new Keys(transport);
   }

@@ -281,6 +281,34 @@ export interface ReplayPlan {
   isComplete: boolean;
 }
 
+export interface FeedUrls {
+  /** Address of the feed as Atom 1.0. */
+  atom: string;
+  /** Address of the feed as JSON Feed 1.1. */
+  json: string;
+  /** Address of the page for people. */
+  html: string;
+}
+
+export interface Feed {
+  id: string;
+  workflowId: string;
+  /** Title for readers. `null`: the name of the workflow. */
+  title: string | null;
+  /** Expression that selects the changes. `null`: all changes. */
+  filter: string | null;
+  /** Whether each entry is about a changed record, or about a version. */
+  entries: 'record' | 'version';
+  /** Time that the feed reaches back, in whole days, such as `30d`. */
+  window: string;
+  /** Maximum number of entries. */
+  limit: number;
+  urls: FeedUrls | null;
+  createdAt: string;
+  /** Time of the last change of the settings. */
+  changedAt: string;
+}
+
 export interface Inspector {
   id: string;
   /** URL of the inspector. Anyone who knows the URL can send requests to it. */
@@ -529,7 +557,7 @@ export interface AuditLineActor {
 }
 
 export interface AuditLineTarget {
-  kind: 'team' | 'key' | 'workflow' | 'job' | 'webhook' | 'delivery' | 'inspector' | 'backup';
+  kind: 'team' | 'key' | 'workflow' | 'job' | 'webhook' | 'delivery' | 'inspector' | 'feed' | 'backup';
   id: string;
 }
 
@@ -1005,6 +1033,32 @@ export interface WorkflowDefinition {
   applied: boolean | null;
   /** Definition with every default filled in. */
   definition: Record<string, unknown>;
+}
+
+export interface NewFeed {
+  /** Title for readers. `null`: the name of the workflow. */
+  title?: string | null;
+  /** Expression in the Common Expression Language that selects the changes, as in webhooks. `null` for all changes. */
+  filter?: string | null;
+  /** Whether each entry is about a changed record, or about a version. */
+  entries?: 'record' | 'version';
+  /** Time that the feed reaches back, from `1d` to `365d`, as far as events are kept. */
+  window?: string;
+  /** Maximum number of entries. */
+  limit?: number;
+}
+
+export interface FeedChanges {
+  /** Title for readers. `null`: the name of the workflow. */
+  title?: string | null;
+  /** Expression in the Common Expression Language that selects the changes, as in webhooks. `null` for all changes. */
+  filter?: string | null;
+  /** Whether each entry is about a changed record, or about a version. */
+  entries?: 'record' | 'version';
+  /** Time that the feed reaches back, from `1d` to `365d`, as far as events are kept. */
+  window?: string;
+  /** Maximum number of entries. */
+  limit?: number;
 }
 
 export interface PushResult {

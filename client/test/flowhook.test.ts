@@ -282,6 +282,21 @@ test('creates, updates and deletes inspectors, and reads their requests', async 
   await assert.rejects(inspectors.get(made.id), NotFound);
 });
 
+test('creates, updates, rotates and revokes feeds, whose addresses need no key', async () => {
+  const { feeds } = flowhook;
+  const made = await feeds.create('people', { title: 'All people', entries: 'version' });
+  const { html = '', atom = '', json = '' } = made.urls ?? {};
+  for (const url of [html, atom, json]) assert.equal((await fetch(url)).status, 200);
+  assert.equal((await feeds.update('people', made.id, { limit: 9 })).limit, 9);
+  const rotated = await feeds.rotate('people', made.id);
+  assert.equal((await fetch(atom)).status, 410);
+  assert.deepEqual(await feeds.get('people', made.id), rotated);
+  assert.deepEqual(await feeds.list('people'), [rotated]);
+  assert.match((await feeds.revoke('people', made.id)).message, /revoked/);
+  assert.equal((await fetch(rotated.urls?.atom ?? '')).status, 410);
+  await assert.rejects(feeds.get('people', made.id), NotFound);
+});
+
 test('creates, rotates and revokes keys', async () => {
   const { keys } = flowhook;
   const made = await keys.create({
@@ -422,7 +437,7 @@ test('the signal ends following events', async () => {
   await assert.rejects(heard, /enough/);
 });
 
-/** Routes for monitoring, which the client does not call. */
+/** Routes for monitoring, and public addresses, which the client does not call. */
 const NOT_OF_THE_CLIENT = [
   '/openapi.json',
   '/openapi.yaml',
@@ -431,6 +446,7 @@ const NOT_OF_THE_CLIENT = [
   '/readyz',
   '/metrics',
   '/inspect/{address}',
+  '/feeds/{feedAddress}',
 ];
 
 test('every route was called', () => {

@@ -20,6 +20,8 @@ import {
   readEvent,
   readSample,
 } from './routes/events.ts';
+import { readFeedDocument } from './routes/feed-readers.ts';
+import { createFeed, listFeeds, readFeed, revokeFeed, rotateFeed, updateFeed } from './routes/feeds.ts';
 import {
   createInspector,
   deleteInspector,
@@ -92,6 +94,12 @@ export const routes: readonly Route[] = [
   route('POST', '/v1/workflows/{workflowId}/resume', 'admin', resumeWorkflow),
   route('GET', '/v1/workflows/{workflowId}/changes', 'read', readWorkflowChanges),
   route('GET', '/v1/workflows/{workflowId}/versions', 'read', listWorkflowVersions),
+  route('GET', '/v1/workflows/{workflowId}/feeds', 'webhooks', listFeeds),
+  route('POST', '/v1/workflows/{workflowId}/feeds', 'webhooks', createFeed),
+  route('GET', '/v1/workflows/{workflowId}/feeds/{feedId}', 'webhooks', readFeed),
+  route('PATCH', '/v1/workflows/{workflowId}/feeds/{feedId}', 'webhooks', updateFeed),
+  route('DELETE', '/v1/workflows/{workflowId}/feeds/{feedId}', 'webhooks', revokeFeed),
+  route('POST', '/v1/workflows/{workflowId}/feeds/{feedId}/rotate', 'webhooks', rotateFeed),
   route('POST', '/v1/workflows/{workflowId}/push', 'queue', pushRecords),
   route('POST', '/v1/workflows/{workflowId}/erase', 'admin', erasePerson),
   route('DELETE', '/v1/integrations/webhooks/unsubscribe/{webhookId}', 'webhooks', unsubscribeWebhookByPath),
@@ -146,6 +154,7 @@ export const routes: readonly Route[] = [
   route('DELETE', '/v1/keys/{keyId}', 'admin', revokeKey),
 
   // Without a key.
+  route('GET', '/feeds/{feedAddress}', null, readFeedDocument),
   ...METHODS.map((method) => route(method, '/inspect/{address}', null, inspectBy(method))),
   route('GET', '/.well-known/webhook-signing-keys', null, readDefaultSigningKeys),
   route('GET', '/.well-known/webhook-signing-keys/{teamId}', null, readSigningKeys),

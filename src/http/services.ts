@@ -17,6 +17,8 @@ import type { Authenticator } from '../teams/keys.ts';
 import type { Inspection } from '../webhooks/inspection.ts';
 import type { Examiner } from '../webhooks/rules/examiner.ts';
 import type { WebhookDeps } from '../webhooks/sealed.ts';
+import type { FeedAddresses } from './feeds/addresses.ts';
+import type { FeedBodies } from './feeds/feed-bodies.ts';
 import type { EventWaits, LongCalls } from './streams/long-calls.ts';
 import type { Streams } from './streams/streams.ts';
 
@@ -35,6 +37,8 @@ export interface Services {
   /** Checks definitions made over the API in a separate thread. */
   definitions: DefinitionChecks;
   inspection: Inspection;
+  feedAddresses: FeedAddresses;
+  feedBodies: FeedBodies;
   /** Applies filters for readers, and tries rules. */
   examiner: Examiner;
   eventWaits: EventWaits;

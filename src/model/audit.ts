@@ -34,6 +34,7 @@ export const TARGET_KINDS = [
   'webhook',
   'delivery',
   'inspector',
+  'feed',
   'backup',
 ] as const;
 

@@ -131,6 +131,9 @@ export const ERRORS = {
     400,
     'This node cannot send mail, because FLOWHOOK_SMTP_URL is not set. Set it and FLOWHOOK_MAIL_FROM on every node, in the environment or in flowhook.yaml, and restart the service',
   ],
+  feed_not_found: [404, 'No feed found'],
+  feed_ended: [410, 'This feed was revoked, or has a new address. Ask its owner for the current address'],
+  feed_limit: [400, 'This workflow has reached its maximum number of feeds. Revoke one first'],
 
   inspector_limit: [400, 'The team has reached its maximum number of inspectors. Delete one first'],
 

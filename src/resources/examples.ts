@@ -11,10 +11,12 @@ export const IDS = {
   delivery: `dlv_${ID}`,
   replay: `rpl_${ID}`,
   signingKey: `sk_${ID}`,
+  feed: `feed_${ID}`,
   inspector: 'insp_5f0c3b7d9a1e4c2f8b6d7a9e0c1f2b3d',
   auditLine: `aud_${ID}`,
 } as const;
 
+export const FEED_TOKEN = `${ID}5f0c3b7d9a1e4c2f8b6d7a9e0c1f2b3d4e5f6071`;
 export const QUEUED = '2026-11-21T02:00:00.000Z';
 export const STARTED = '2026-11-21T02:00:00.120Z';
 export const ENDED = '2026-11-21T02:00:03.120Z';

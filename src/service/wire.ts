@@ -2,6 +2,8 @@
 import type { Config } from '../config/config.ts';
 import { findWorkflowFile } from '../definitions/files.ts';
 import { apiSecrets } from '../definitions/secrets.ts';
+import { FeedAddresses } from '../http/feeds/addresses.ts';
+import { FeedBodies } from '../http/feeds/feed-bodies.ts';
 import { ConnectionLimits } from '../http/limits/connections.ts';
 import { RateLimits } from '../http/limits/rate-limits.ts';
 import { routes, routesOfNode } from '../http/routes.ts';
@@ -54,6 +56,7 @@ export function createWire(config: Config, given: Given): App {
   const streams = new Streams({ store, longCalls, log });
   if (parts.metrics !== undefined) streamMetrics(parts.metrics, streams);
   const inspection = new Inspection({ store, sealer, policy, resolver, publicUrl });
+  const feedBodies = new FeedBodies();
   const ofApi = [...routes, ...(dashboard?.routesBeside(routes) ?? [])];
   return createApp({
     ...parts,
@@ -64,7 +67,17 @@ export function createWire(config: Config, given: Given): App {
       longCalls,
       streams,
       inspection,
-      erasure: { store, sealer, directories: [config.dataDirectory, config.backupDirectory], forget },
+      feedAddresses: new FeedAddresses({ sealer, publicUrl, log }),
+      feedBodies,
+      erasure: {
+        store,
+        sealer,
+        directories: [config.dataDirectory, config.backupDirectory],
+        forget: (place) => {
+          feedBodies.forget(place);
+          return forget(place);
+        },
+      },
       webhooks: { store, sealer, policy, resolver, log, limit: config.maxWebhooksPerWorkflow },
       quotas: config.quotas,
       ceilings: config.ceilings,
@@ -75,7 +88,7 @@ export function createWire(config: Config, given: Given): App {
       hasGuide: dashboard !== undefined,
     },
     sessions: dashboard?.sessions,
-    lasting: [eventWaits, streams, inspection],
+    lasting: [eventWaits, streams, inspection, feedBodies],
     rateLimits: perKey === null && perAddress === null ? undefined : new RateLimits({ perKey, perAddress }),
     connections: new ConnectionLimits({
       most: config.maxConnections,

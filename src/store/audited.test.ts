@@ -26,6 +26,7 @@ const SILENT: Readonly<Record<string, readonly string[]>> = {
     'decisions.step',
     'decisions.raise',
     'inspectors.prune',
+    'feeds.prune',
     'audit.prune',
     'usage.count',
     'usage.prune',

@@ -131,6 +131,18 @@ export const AUDITED = {
     startReplay: ({ webhookId, states }, replay) =>
       replay && { target: at('webhook', webhookId), summary: `${states.join(' and ')} deliveries` },
   },
+  feeds: {
+    create: ({ workflowId }, result) =>
+      result.outcome === 'created' && result.feed !== undefined
+        ? { target: at('feed', result.feed.id), summary: `of workflow ${workflowId}` }
+        : undefined,
+    change: ({ id, settings }, feed) =>
+      feed === undefined || feed === 'stale'
+        ? undefined
+        : { target: at('feed', id), summary: Object.keys(settings).join(', ') },
+    rotate: ({ id }, feed) => feed && { target: at('feed', id), summary: 'new address' },
+    revoke: ({ id }, isGone) => (isGone ? { target: at('feed', id), summary: '' } : undefined),
+  },
   inspectors: {
     create: (_, inspector) => inspector && { target: at('inspector', inspector.id), summary: '' },
     change: ({ id }, inspector) => inspector && { target: at('inspector', id), summary: '' },

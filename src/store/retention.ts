@@ -41,6 +41,8 @@ const KEPT_USAGE = { hoursMs: 92 * DAY_MS, daysMs: 3 * 366 * DAY_MS };
  * transaction is open for longer than a day.
  */
 const FORGET_MS = DAY_MS;
+/** How long the address of a feed that was revoked or rotated returns 410, so that readers stop asking. */
+const KEPT_ADDRESSES_MS = 90 * DAY_MS;
 /** Teams deleted per run of the chore. */
 const TEAMS_AT_ONCE = 100;
 
@@ -77,7 +79,7 @@ async function visit(
   store: Store,
   { teamId, keep, signal }: { teamId: string; keep: Kept; signal: AbortSignal },
 ): Promise<void> {
-  const { audit, deliveries, inspectors, jobs, records, usage, webhooks } = store;
+  const { audit, deliveries, feeds, inspectors, jobs, records, usage, webhooks } = store;
   const sequence = await store.events.newestSequence({ teamId });
   let first: number | null = null;
   const note = (at: number | null = null) => {
@@ -104,6 +106,7 @@ async function visit(
   await steps(deliveries.prune, { attemptsMs: keep.attemptsMs, eventsMs: keep.eventsMs });
   await steps(webhooks.prune, { olderMs: FORGET_MS });
   await steps(inspectors.prune, {});
+  await steps(feeds.prune, { olderMs: KEPT_ADDRESSES_MS });
   await steps(jobs.prune, { keepJobs: keep.keepJobs, keepMs: keep.jobsMs }, JOB_STEPS);
   for (let after: string | null = ''; after !== null && !signal.aborted; await nextTurn()) {
     const page: Awaited<ReturnType<typeof records.prunable>> = await records.prunable({

@@ -75,6 +75,8 @@ async function makeWebhook(): Promise<string> {
   return String(made.id);
 }
 const makeInspector = async () => String((await call('POST', '/v1/inspectors', {})).id);
+const feeds = '/v1/workflows/people/feeds';
+const makeFeed = async () => String((await call('POST', feeds, { title: EMAIL })).id);
 const makeKey = async () => ((await call('POST', '/v1/keys', {})).key as Json).id;
 const makeJob = async (workflow = 'endless') =>
   String((await service.call('POST', `/v1/workflows/${workflow}/queue`)).headers.get('x-job-id'));
@@ -196,6 +198,28 @@ const CASES: Record<string, [action: string, prepare: () => Promise<() => Promis
     async () => {
       const id = await makeInspector();
       return () => call('DELETE', `/v1/inspectors/${id}`);
+    },
+  ],
+  createFeed: ['feeds.create', async () => makeFeed],
+  updateFeed: [
+    'feeds.change',
+    async () => {
+      const id = await makeFeed();
+      return () => call('PATCH', `${feeds}/${id}`, { title: EMAIL });
+    },
+  ],
+  rotateFeed: [
+    'feeds.rotate',
+    async () => {
+      const id = await makeFeed();
+      return () => call('POST', `${feeds}/${id}/rotate`);
+    },
+  ],
+  revokeFeed: [
+    'feeds.revoke',
+    async () => {
+      const id = await makeFeed();
+      return () => call('DELETE', `${feeds}/${id}`);
     },
   ],
   cancelJob: [

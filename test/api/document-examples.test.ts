@@ -1,6 +1,7 @@
 /** The service accepts the example requests in `openapi.json` if it has the data that they name. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { FEED_TOKEN } from '../../src/resources/examples.ts';
 import { type Answer, startService } from '../support/service.ts';
 
 interface Described {
@@ -57,8 +58,13 @@ async function world(): Promise<[example: string, real: string][]> {
   const { key } = (await made('POST', '/v1/keys')).body as { key: Json };
   const known = ((await made('GET', '/v1/inspectors')).body.inspectors as Json[])[0];
   const inspector = known ?? (await made('POST', '/v1/inspectors')).body;
+  const feeds = '/v1/workflows/people/feeds';
+  const knownFeed = ((await made('GET', feeds)).body.feeds as Json[])[0];
+  const feed = knownFeed ?? (await made('POST', feeds)).body;
   const id = '01kadz8v3s7v0s8e1c3q5m2n4p';
   return [
+    [FEED_TOKEN, new URL((feed.urls as { html: string }).html).pathname.replace('/feeds/', '')],
+    [`feed_${id}`, String(feed.id)],
     [`wh_${id}`, String(webhook.id)],
     [`evt_${id}`, String(sent.eventId)],
     [`dlv_${id}`, String(sent.deliveryId)],

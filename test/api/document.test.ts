@@ -59,6 +59,11 @@ async function makeIds(key: string, workflowId: string): Promise<Ids> {
     await service.call('DELETE', `/v1/inspectors/${id}`, undefined, { 'x-api-key': key });
   }
   const inspector = (await call('POST', '/v1/inspectors')).body as Json;
+  const feeds = `/v1/workflows/made-${workflowId}/feeds`;
+  for (const { id } of ((await call('GET', feeds)).body as { feeds: Json[] }).feeds) {
+    await service.call('DELETE', `${feeds}/${id}`, undefined, { 'x-api-key': key });
+  }
+  const feed = (await call('POST', feeds)).body as Json & { urls: { json: string } };
   return {
     workflowId: `made-${workflowId}`,
     webhookId: String(wide.id),
@@ -67,6 +72,8 @@ async function makeIds(key: string, workflowId: string): Promise<Ids> {
     jobId: pushed.headers.get('x-job-id') ?? '',
     keyId: String(made.key.id),
     inspectorId: String(inspector.id),
+    feedId: String(feed.id),
+    feedAddress: new URL(feed.urls.json).pathname.replace('/feeds/', ''),
     replayId: String((replay.replay as Json | undefined)?.id ?? replay.replayId ?? 'rpl_0'),
     teamId: key === otherKey ? other.id : service.team.id,
     eventType: 'workflow_finished',
@@ -81,6 +88,8 @@ const UNKNOWN: Ids = {
   jobId: 'job_01kadz8v3s7v0s8e1c3q5m2n4p',
   keyId: 'key_01kadz8v3s7v0s8e1c3q5m2n4p',
   inspectorId: 'insp_0',
+  feedId: 'feed_01kadz8v3s7v0s8e1c3q5m2n4p',
+  feedAddress: `${'0'.repeat(66)}.atom`,
   replayId: 'rpl_01kadz8v3s7v0s8e1c3q5m2n4p',
   teamId: 'team_01kadz8v3s7v0s8e1c3q5m2n4p',
   eventType: 'workflow_finished',
@@ -202,8 +211,8 @@ test(`${REQUESTS} requests generated from the document (FUZZ_SEED=${SEED})`, {
     assert.equal(found, undefined, `${sent()}\n${got.status} ${got.type} ${got.text.slice(0, 6_000)}`);
     const key = `${request.operation.operationId} ${got.status}`;
     statuses.set(key, (statuses.get(key) ?? 0) + 1);
-    // Signing keys and event types are public.
-    if (ids !== theirs || ['', 'teamId', 'eventType'].includes(name)) return;
+    // Signing keys and event types are public, and the address of a feed is known only to its readers.
+    if (ids !== theirs || ['', 'teamId', 'eventType', 'feedAddress'].includes(name)) return;
     const unknown = await send(request, UNKNOWN);
     assert.deepEqual([got.status, got.code, got.text], [unknown.status, unknown.code, unknown.text], sent());
   };

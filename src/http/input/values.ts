@@ -58,6 +58,7 @@ export function isGeneratedId(prefix: string, text: string | undefined): text is
 const NOUNS = {
   dlv: 'delivery',
   evt: 'event',
+  feed: 'feed',
   insp: 'inspector',
   job: 'job',
   key: 'key',

@@ -3,7 +3,7 @@
  * one job, and its webhooks.
  */
 import { replayResource } from '../../resources/delivery.ts';
-import { ENDED, IDS, QUEUED, RECEIVER, STARTED } from '../../resources/examples.ts';
+import { ENDED, FEED_TOKEN, IDS, QUEUED, RECEIVER, STARTED } from '../../resources/examples.ts';
 import { jobResource, logLineResource } from '../../resources/job.ts';
 import { keyResource } from '../../resources/key.ts';
 import { changeResource, recordResource } from '../../resources/workflow.ts';
@@ -74,6 +74,10 @@ const NAMED_EXAMPLES: Readonly<Record<string, unknown>> = {
   teamId: IDS.team,
   inspectorId: IDS.inspector,
   address: IDS.inspector,
+  feedId: IDS.feed,
+  feedAddress: `${FEED_TOKEN}.atom`,
+  title: 'Price cuts',
+  window: '30d',
   eventType: 'workflow_finished',
   webhookUrl: RECEIVER,
   fields: 'name,email',
@@ -163,6 +167,18 @@ const OWN_EXAMPLES: Readonly<Record<string, unknown>> = {
     replay: replayResource.example,
   },
   'replayDelivery.message': 'The event is being sent again',
+  'updateFeed.request.application/json': { title: 'Price cuts', limit: 100 },
+  'updateFeed.message': 'Feed updated',
+  'rotateFeed.message': 'Feed rotated. The previous addresses return 410',
+  'revokeFeed.answer.application/json': { message: 'Feed revoked. Its addresses return 410' },
+  'readFeedDocument.answer.application/atom+xml':
+    '<?xml version="1.0" encoding="utf-8"?>\n<feed xmlns="http://www.w3.org/2005/Atom">…</feed>\n',
+  'readFeedDocument.answer.application/feed+json': {
+    version: 'https://jsonfeed.org/version/1.1',
+    title: 'Price cuts',
+    items: [],
+  },
+  'readFeedDocument.answer.text/html': '<!doctype html>…',
   'deleteInspector.answer.application/json': { message: 'Inspector deleted' },
   'listInspectedRequests.after': 12,
   'listEvents.after': '41',

@@ -9,6 +9,7 @@ import {
 } from '../../resources/delivery.ts';
 import { errorResource, messageResource, problemResource } from '../../resources/error.ts';
 import { eventResource, eventResources } from '../../resources/event.ts';
+import { feedResource } from '../../resources/feed.ts';
 import { inspectedRequestResource, inspectorResource } from '../../resources/inspector.ts';
 import { jobResource, logLineResource } from '../../resources/job.ts';
 import { keyResource } from '../../resources/key.ts';
@@ -35,6 +36,7 @@ export const schemas: Readonly<Record<string, JsonSchema>> = Object.fromEntries(
     deliveryDetailResource,
     replayResource,
     replayPlanResource,
+    feedResource,
     inspectorResource,
     inspectedRequestResource,
     systemChecksResource,

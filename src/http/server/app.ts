@@ -36,7 +36,7 @@ import { authenticate, authorOf, hopsTo, keyOf, UNAUDITED } from './caller.ts';
 import type { Certificate } from './certificate.ts';
 import { createClientErrorHandler, refuseConnect, requireSound } from './client-error.ts';
 import { Reply, Request } from './exchange.ts';
-import { corsHeaders, SAFE_HEADERS } from './headers.ts';
+import { corsHeaders, FEED_HEADERS, SAFE_HEADERS } from './headers.ts';
 import { createMatcher, type Match, splitTarget } from './match.ts';
 import { isLoggedElsewhere, isServerError, renderProblem, toProblem, wantsDetails } from './problem.ts';
 
@@ -171,6 +171,7 @@ export function createApp(parts: ServerParts & { services: Services; routes: rea
       reply.headers(SAFE_HEADERS).header('cache-control', 'no-store');
       return;
     }
+    if (route?.path === '/feeds/{feedAddress}') reply.headers(FEED_HEADERS);
     if (corsOrigins.length === 0) return;
     reply.headers(corsHeaders(request.headers.origin, corsOrigins));
     // Caches must not return the response for one origin to another.

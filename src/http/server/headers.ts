@@ -70,6 +70,13 @@ export const SAFE_HEADERS: Readonly<Record<string, string>> = {
   'referrer-policy': 'no-referrer',
 };
 
+/** Headers for feeds, whose addresses are secrets that must not spread, and for errors at these addresses. */
+export const FEED_HEADERS: Readonly<Record<string, string>> = {
+  'cache-control': 'private, no-cache',
+  'referrer-policy': 'no-referrer',
+  'x-robots-tag': 'noindex, nofollow, noarchive',
+};
+
 /** A `Content-Security-Policy`: pages load only from this service; inline styles need the nonce. */
 export function contentPolicy(nonce: string): string {
   return [

@@ -80,7 +80,8 @@ export function testRemovingTeams(open: Open): void {
     const before = await rows();
     const { teamId } = await fill(store, 'acme');
     const filled = await rows();
-    for (const table of ['webhook_rule', 'decision', 'quiet_record']) assert.ok(filled[table], table);
+    for (const table of ['webhook_rule', 'decision', 'quiet_record', 'feed', 'ended_feed'])
+      assert.ok(filled[table], table);
     assert.notDeepEqual(filled, before);
     await assert.rejects(store.teams.delete({ teamId, limit: 5 }), /must be retired/);
     await store.teams.retire({ teamId, force: false });
@@ -147,6 +148,12 @@ async function fill(store: Store, team: string): Promise<{ teamId: string; workf
   const inspector = { teamId, id: `insp_${team}`, status: 204, delayMs: 0, forMs: 86_400_000, most: 1 };
   await store.inspectors.create(inspector);
   await store.inspectors.storeRequest({ ...inspector, workflowId: null, request: REQUEST });
+  const settings = { title: null, filter: null, entries: 'record', windowMs: 86_400_000, most: 50 } as const;
+  for (const hash of [`old feed of ${team}`, `feed of ${team}`]) {
+    const made = await store.feeds.create({ ...at, ...settings, token: { hash, sealed: '' } });
+    assert.ok(made.outcome === 'created' && made.feed !== undefined);
+    if (hash.startsWith('old')) await store.feeds.revoke({ ...at, id: made.feed.id });
+  }
   await store.erasure.suppress({ teamId, entries: [{ workflowId: '', kind: 'id', hash: 'x' }] });
   await store.audit.add({ change: { teamId, action: 'records.erase', target: null, summary: '' } });
   await countUsage(store, { graceMs: 0, limit: 100 });

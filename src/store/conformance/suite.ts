@@ -14,6 +14,7 @@ import { testDeliveries } from './deliveries.ts';
 import { testErasure } from './erasure.ts';
 import { testEventHistory } from './event-history.ts';
 import { testOutbox } from './events.ts';
+import { testFeeds } from './feeds.ts';
 import { testHeldTexts } from './find-content.ts';
 import { testInspectors } from './inspectors.ts';
 import { testJobHistory } from './job-lists.ts';
@@ -99,6 +100,7 @@ export function testStore(open: () => Promise<Reusable>, options: { modelRuns: n
   testEventHistory(shared);
   testHeldTexts(shared);
   testInspectors(shared);
+  testFeeds(shared);
   testStatus(shared);
   testUsage(shared);
   testJobModel(shared, modelRuns);

@@ -50,6 +50,8 @@ export const TABLES: readonly Table[] = [
     key: ['team_id', 'webhook_id', 'workflow_id', 'record_key'],
     long: ['sent', 'newest'],
   },
+  { name: 'feed', key: ['team_id', 'id'], long: ['filter'] },
+  { name: 'ended_feed', key: ['team_id', 'token_hash'] },
   { name: 'delivery', key: ['team_id', 'id'], long: ['body'] },
   { name: 'attempt', key: ['team_id', 'delivery_id', 'number'], long: ['error', 'response', 'details'] },
   { name: 'replay', key: ['team_id', 'id'] },

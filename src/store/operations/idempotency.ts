@@ -74,7 +74,12 @@ export type IdempotencyKey = string | { key: string; sent: string } | null;
 
 export interface IdempotentCall {
   teamId: string;
-  operation: 'keys.create' | 'webhooks.test' | 'deliveries.replay' | 'deliveries.startReplay';
+  operation:
+    | 'keys.create'
+    | 'feeds.create'
+    | 'webhooks.test'
+    | 'deliveries.replay'
+    | 'deliveries.startReplay';
   /** The key is scoped to this id, which names the object that the call acts on. */
   target: string;
   idempotencyKey?: IdempotencyKey;

@@ -10,6 +10,8 @@ import * as deliveries from './deliveries.ts';
 import * as erasure from './erasure/erase.ts';
 import * as content from './erasure/find-content.ts';
 import * as events from './events.ts';
+import * as feedAddresses from './feeds/addresses.ts';
+import * as feeds from './feeds/feeds.ts';
 import * as inspectors from './inspectors.ts';
 import * as instance from './instance.ts';
 import * as lists from './job-lists.ts';
@@ -116,6 +118,12 @@ export const OPERATIONS = {
     forPeople: read(forPeople, { prepares: true }),
     step: write(step, { prepares: true }),
     raise: write(decisions.raise, { prepares: true }),
+  },
+  feeds: {
+    ...lookups(feedAddresses, 'open'),
+    ...reads(feeds, 'list', 'get'),
+    ...writes(feeds, 'create', 'change', 'rotate', 'revoke'),
+    prune: write(feedAddresses.prune),
   },
   inspectors: {
     ...reads(inspectors, 'list', 'find', 'requests', 'signers'),

@@ -25,6 +25,7 @@ import {
   eventMatches,
   examineDifference,
   type Judge,
+  type Listing,
   list,
   listingOf,
   MAX_SLOW,
@@ -196,6 +197,8 @@ interface Asked {
   known?: ReadonlyMap<string, QuietRow>;
   /** The digest that gathers what matches; null or missing if it is sent immediately. */
   digest?: DigestInMaking | null;
+  /** Default: as messages of the rule list differences. */
+  lists?: Listing;
 }
 
 /** Examines an event, or as many of its differences as fit into a step. */
@@ -223,7 +226,7 @@ export async function examine(asked: Asked, tools: Tools): Promise<Found> {
     expression,
     cooldownMs: readsRecord ? rule.cooldownMs : null,
     at: event.createdAt,
-    lists: listingOf(rule),
+    lists: asked.lists ?? listingOf(rule),
     isOwn: (quiet) => {
       const row = quiet as QuietRow;
       const isBegun = rule.cooldownMs !== null && row.until === event.createdAt + rule.cooldownMs;

@@ -1,6 +1,7 @@
 /** Evaluates a rule for one event, in steps that are short enough to be repeated after a crash. */
 
 import { type Expression, type Names, verdict } from '../../model/expression.ts';
+import { FEED_LIMIT } from '../../model/messages/feed.ts';
 import { MAX_ROWS } from '../../model/messages/notice.ts';
 import { shortened } from '../../model/messages/notice-row.ts';
 import { hear, type Quiet } from '../../model/quiet.ts';
@@ -156,9 +157,9 @@ export function eventMatches(progress: Progress, { expression, names, marks }: J
 
 /**
  * How a message lists differences: the fields that differ; also whole records, which templates can use; or only what
- * people read, which is short.
+ * people read, which is short. A feed lists more of these rows.
  */
-export type Listing = 'fields' | 'records' | 'rows';
+export type Listing = 'fields' | 'records' | 'rows' | 'feed';
 
 export function listingOf({ format }: Rule): Listing {
   if (isForPeople(format)) return 'rows';
@@ -171,6 +172,7 @@ const LISTED = {
   fields: { most: MAX_LISTED, bytes: MAX_DIFFERENCES_BYTES },
   records: { most: MAX_LISTED, bytes: MAX_DIFFERENCES_BYTES },
   rows: { most: MAX_ROWS, bytes: MAX_ROWS_BYTES },
+  feed: { most: FEED_LIMIT.most, bytes: 1_048_576 },
 } as const;
 
 /** Adds a difference to the message, as far as it fits. */

@@ -2,6 +2,7 @@
 import { Problem } from '../../model/error.ts';
 import type { EventType } from '../../model/event.ts';
 import type { Rule } from '../../model/rule.ts';
+import type { Selection } from '../../model/selection.ts';
 import type { Logger } from '../../observe/log.ts';
 import { FairPlaces, NoPlaceError } from '../../std/fair-share.ts';
 import { ThreadEndedError } from '../../std/thread.ts';
@@ -9,7 +10,7 @@ import type { StoredEvent } from '../../store/operations/events.ts';
 import type { ChangedRow } from '../../store/operations/records.ts';
 import type { JudgedEvent } from '../../store/operations/rules/decisions.ts';
 import type { Store, StoreReader } from '../../store/store.ts';
-import type { Progress } from './examination.ts';
+import type { Listing, Progress } from './examination.ts';
 import { GuardedThread, type StartRules, TooSlowError } from './guarded-thread.ts';
 import type { Tried } from './rule-reading.ts';
 import type { RuleCalls } from './rule-thread.ts';
@@ -46,6 +47,18 @@ export interface Examiner {
     signal?: AbortSignal | undefined;
   }): Promise<ExaminedEvent>;
   /**
+   * Selects the differences of a `workflow_data_change` that match a filter. `selection` is null if none matches.
+   *
+   * @param input.filter null: all differences
+   * @throws Problem `field_invalid` if the filter takes too long, `overloaded`
+   */
+  selectDifferences(input: {
+    teamId: string;
+    event: StoredEvent;
+    filter: string | null;
+    lists: Listing;
+  }): Promise<{ selection: Selection | null; examined: number }>;
+  /**
    * Returns the rows of changes that match a filter. There is no event: its names are empty.
    *
    * @throws Problem `field_invalid` if the filter takes too long, `overloaded`
@@ -71,7 +84,7 @@ export interface Examiner {
   }): Promise<Tried[]>;
 }
 
-type Call = <Name extends 'event' | 'rows' | 'trial'>(
+type Call = <Name extends 'event' | 'selection' | 'rows' | 'trial'>(
   teamId: string,
   name: Name,
   input: RuleCalls[Name][0],
@@ -95,6 +108,8 @@ export class ExaminerThread implements Examiner {
   }
 
   readonly examineEvent: Examiner['examineEvent'] = (input) => this.#examiner.examineEvent(input);
+  readonly selectDifferences: Examiner['selectDifferences'] = (input) =>
+    this.#examiner.selectDifferences(input);
   readonly matchingRows: Examiner['matchingRows'] = (input) => this.#examiner.matchingRows(input);
   readonly tryRule: Examiner['tryRule'] = (input) => this.#examiner.tryRule(input);
 
@@ -146,6 +161,16 @@ function examinerBy(
         const { matched, examined, mistake } = progress;
         const counts = examined > 0 ? { matched, examined } : { matched: null, examined: null };
         return { matches: step.body !== null, ...counts, body: step.body, reason: step.reason, mistake };
+      }
+    },
+    async selectDifferences({ teamId, event, ...selected }) {
+      const asked = { teamId, event: rowOf(event), ...selected };
+      let progress: Progress | null = null;
+      for (;;) {
+        const step: RuleCalls['selection'][1] = await call(teamId, 'selection', { ...asked, progress });
+        ({ progress } = step);
+        if (progress.slow > 0) throw tooLong();
+        if (step.isDone) return { selection: step.selection, examined: progress.examined };
       }
     },
     async matchingRows({ teamId, workflowId, filter, rows }) {

@@ -2,6 +2,7 @@
 import { ExpressionMistake, verdict } from '../../model/expression.ts';
 import type { Quiet } from '../../model/quiet.ts';
 import { DEFAULT_RULE, type Rule } from '../../model/rule.ts';
+import type { Selection } from '../../model/selection.ts';
 import { toIso } from '../../std/clock.ts';
 import type { ChangedRow } from '../../store/operations/records.ts';
 import type { JudgedEvent, QuietRow } from '../../store/operations/rules/decisions.ts';
@@ -9,7 +10,7 @@ import type { StoreReader } from '../../store/store.ts';
 import { ComparedRecord, DifferencePages } from './compared-records.ts';
 import { endCooldowns, examine, type Found } from './decide.ts';
 import { compiled, readForPeople, shape } from './event-facts.ts';
-import { type Marks, noProgress, type Progress, UNWATCHED } from './examination.ts';
+import { type Listing, type Marks, noProgress, type Progress, UNWATCHED } from './examination.ts';
 
 /** How long one call may evaluate before it gives up. */
 const MATCH_MS = 2_000;
@@ -33,6 +34,24 @@ export interface ReadStep {
   progress: Progress;
   body: string | null;
   reason: string | null;
+}
+
+/** An event whose differences a feed lists. */
+export interface ReadSelection {
+  teamId: string;
+  event: JudgedEvent;
+  /** Null: all differences. */
+  filter: string | null;
+  lists: Listing;
+  /** What earlier steps have found; null at first. */
+  progress: Progress | null;
+}
+
+/** The result of a step. `selection` is null while it is not done, or if the event does not match. */
+export interface SelectionStep {
+  isDone: boolean;
+  progress: Progress;
+  selection: Selection | null;
 }
 
 /** Rows of changes that a filter is applied to. */
@@ -92,6 +111,15 @@ export class RuleReading {
     if (!isDone || !found.matches) return { isDone, progress, body: null, reason };
     const { body } = shape(rule, event, found.selection, { publicUrl, marks: this.#marks });
     return { isDone, progress, body, reason };
+  }
+
+  /** Selects the differences of an event, or as many of them as fit into a step. */
+  async selection({ teamId, event, filter, lists, progress: before }: ReadSelection): Promise<SelectionStep> {
+    const rule: Rule = { ...DEFAULT_RULE, filter, firstVersion: 'send' };
+    const rewrites = await this.#erasures(teamId, event);
+    const progress = before?.rewrites === rewrites ? before : noProgress(rewrites);
+    const found = await this.#examine(teamId, { event, rule, progress, lists, known: new Map() });
+    return { isDone: found.isDone, progress, selection: found.isDone ? found.selection : null };
   }
 
   /** Returns the places of the rows that match. `isLate` if this takes too long. */

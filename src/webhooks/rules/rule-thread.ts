@@ -12,8 +12,10 @@ import type { Place } from './decide.ts';
 import {
   type ReadEvent,
   type ReadRows,
+  type ReadSelection,
   type ReadStep,
   RuleReading,
+  type SelectionStep,
   type Trial,
   type Tried,
 } from './rule-reading.ts';
@@ -30,6 +32,7 @@ export interface RuleThreadData {
 export interface RuleCalls {
   turn: [Turn, Turned];
   event: [ReadEvent, ReadStep];
+  selection: [ReadSelection, SelectionStep];
   rows: [ReadRows, { places: number[]; isLate: boolean }];
   trial: [Trial, Tried[]];
 }
@@ -79,6 +82,8 @@ async function serve(port: MessagePort): Promise<void> {
       }
       case 'event':
         return reading.event(asked.input);
+      case 'selection':
+        return reading.selection(asked.input);
       case 'rows':
         return reading.rows(asked.input);
       case 'trial':
