@@ -1,7 +1,6 @@
 /** What people read about a digest. */
 import { countWords, grouped } from '../../std/amounts.ts';
-import type { Noticed, NoticeGroup, NoticePart } from './notice.ts';
-import { MAX_ROWS, rowsOf } from './notice.ts';
+import { inUrl, MAX_ROWS, type Noticed, type NoticeGroup, type NoticePart, rowsOf } from './notice.ts';
 import type { NoticeRow, RowSource } from './notice-row.ts';
 import { oneLine } from './plain-text.ts';
 
@@ -40,8 +39,8 @@ export function digestPart({ data, time, page }: Noticed): NoticePart {
     rowsLeft,
   );
   const groups: NoticeGroup[] = workflows.slice(0, MAX_WORKFLOWS).map((workflow, place) => {
-    const at = `/workflows/${encodeURIComponent(workflow.workflowId)}/data`;
-    const pageOf = (id: string) => page(`${at}?q=${encodeURIComponent(id)}`);
+    const at = `/workflows/${inUrl(workflow.workflowId)}/data`;
+    const pageOf = (id: string) => page(`${at}?q=${inUrl(id)}`);
     const rows = rowsOf(workflow.differences, pageOf, shares[place]);
     const title = `${workflow.workflowId}: ${countWords(workflow.records, 'record')}`;
     return { title, rows, more: Math.max(0, workflow.records - rows.length) };
@@ -69,8 +68,8 @@ export function digestPart({ data, time, page }: Noticed): NoticePart {
     summary: `${grouped(matched)} ${matched === 1 ? 'match' : 'matches'} from ${time(from)} to ${time(until)}.`,
     url: page(
       workflows.length === 1 && first !== undefined
-        ? `/workflows/${encodeURIComponent(first.workflowId)}/changes`
-        : `/webhooks/${encodeURIComponent(webhookId)}`,
+        ? `/workflows/${inUrl(first.workflowId)}/changes`
+        : `/webhooks/${inUrl(webhookId)}`,
     ),
     facts: [],
     groups,
@@ -82,11 +81,7 @@ function eventRow(
   page: (path: string) => string,
 ): NoticeRow {
   const path =
-    jobId != null
-      ? `/runs/${encodeURIComponent(jobId)}`
-      : workflowId != null
-        ? `/workflows/${encodeURIComponent(workflowId)}`
-        : null;
+    jobId != null ? `/runs/${inUrl(jobId)}` : workflowId != null ? `/workflows/${inUrl(workflowId)}` : null;
   const title = oneLine(summary ?? type, MAX_EVENT_TITLE) || type;
   return { change: 'event', title, url: path === null ? null : page(path), fields: [], moreFields: 0 };
 }

@@ -3,7 +3,7 @@ import { countWords, grouped } from '../../std/amounts.ts';
 import { parseExactly } from '../record.ts';
 import type { Selection } from '../selection.ts';
 import { digestPart } from './digest-notice.ts';
-import { type Notice, type Noticed, type NoticePart, rowsOf, type Sender } from './notice.ts';
+import { inUrl, type Notice, type Noticed, type NoticePart, rowsOf, type Sender } from './notice.ts';
 import type { RowSource } from './notice-row.ts';
 import { oneLine } from './plain-text.ts';
 import { zonedIso } from './zoned-time.ts';
@@ -41,16 +41,19 @@ export function noticeOf({ body, selection, publicUrl, timeZone, webhook, log = 
   const name = webhook.name ?? webhook.id;
   return {
     ...part,
-    title: oneLine(part.title, MAX_TITLE),
+    title: oneLine(part.title, MAX_TITLE) || 'Flowhook',
     summary: part.summary === null ? null : oneLine(part.summary, MAX_SUMMARY) || null,
-    facts: facts.slice(-MAX_FACTS).map((fact) => ({ name: fact.name, value: oneLine(fact.value, MAX_FACT) })),
+    facts: facts
+      .map(({ name, value }) => ({ name: oneLine(name, MAX_FACT), value: oneLine(value, MAX_FACT) }))
+      .filter(({ name, value }) => name !== '' && value !== '')
+      .slice(-MAX_FACTS),
     groups: part.groups ?? [],
     log: log.length === 0 ? null : log.slice(-MAX_LOG_LINES).map((line) => oneLine(line, MAX_LOG_LINE)),
     footer:
       name === ''
         ? 'Sent by a webhook of Flowhook.'
         : `Sent by the webhook ${oneLine(name, MAX_FACT)} of Flowhook.`,
-    footerUrl: webhook.id === '' ? null : noticed.page(`/webhooks/${encodeURIComponent(webhook.id)}`),
+    footerUrl: webhook.id === '' ? null : noticed.page(`/webhooks/${inUrl(webhook.id)}`),
   };
 }
 
@@ -78,12 +81,12 @@ const PARTS: Readonly<Record<string, (noticed: Noticed) => NoticePart>> = {
 function changePart(noticed: Noticed): NoticePart {
   const { data, selection, page } = noticed;
   const workflowId = noticed.workflowId ?? '';
-  const at = `/workflows/${encodeURIComponent(workflowId)}`;
+  const at = `/workflows/${inUrl(workflowId)}`;
   const all = (data.records ?? {}) as Partial<Record<'total' | Change, number>>;
   const sources = selection?.differences ?? ((data.differences ?? []) as RowSource[]);
   const total = CHANGES.reduce((sum, change) => sum + (all[change] ?? 0), 0);
   const matched = selection?.matched ?? total;
-  const rows = rowsOf(sources, (id) => page(`${at}/data?q=${encodeURIComponent(id)}`));
+  const rows = rowsOf(sources, (id) => page(`${at}/data?q=${inUrl(id)}`));
   const counts = matched === total ? all : matched === sources.length ? countsOf(sources) : null;
   const sentences = [
     ...(matched < (selection?.examined ?? 0)
@@ -142,7 +145,7 @@ function jobPart(
     tone,
     title: `${workflowId} ${ending}`,
     summary: typeof error === 'string' ? error : records === undefined ? null : published,
-    url: jobId === null ? null : page(`/runs/${encodeURIComponent(jobId)}`),
+    url: jobId === null ? null : page(`/runs/${inUrl(jobId)}`),
     facts: [
       { name: 'Workflow', value: workflowId ?? '' },
       ...(version === undefined
@@ -166,7 +169,7 @@ function webhookPart(
     tone,
     title: `The webhook ${textOrNull(name) ?? destination ?? id} ${ending}`,
     summary: textOrNull(why),
-    url: page(`/webhooks/${encodeURIComponent(id)}`),
+    url: page(`/webhooks/${inUrl(id)}`),
     facts: [
       ...(destination === null ? [] : [{ name: 'Destination', value: destination }]),
       ...(since == null ? [] : [{ name: 'Since', value: time(since) }]),
@@ -180,7 +183,7 @@ function webhookPart(
 function destinationOf(url: unknown): string | null {
   const parsed = typeof url === 'string' ? URL.parse(url) : null;
   if (parsed === null) return null;
-  return parsed.protocol === 'mailto:' ? decodeURIComponent(parsed.pathname) : parsed.host;
+  return parsed.protocol === 'mailto:' ? parsed.pathname : parsed.host;
 }
 
 /** An event of a type that this version has no words for. */
@@ -190,10 +193,10 @@ function otherPart({ type, workflowId, data, page }: Noticed): NoticePart {
     tone: 'info',
     title: workflowId === null ? words : `${workflowId}: ${words}`,
     summary: null,
-    url: workflowId === null ? null : page(`/workflows/${encodeURIComponent(workflowId)}`),
+    url: workflowId === null ? null : page(`/workflows/${inUrl(workflowId)}`),
     facts: Object.entries(data)
       .filter(([, value]) => ['string', 'number', 'boolean'].includes(typeof value))
-      .map(([name, value]) => ({ name: oneLine(name, MAX_FACT), value: String(value) })),
+      .map(([name, value]) => ({ name, value: String(value) })),
   };
 }
 

@@ -60,3 +60,14 @@ export function rowsOf(
 ): NoticeRow[] {
   return sources.slice(0, most).map((source) => noticeRow(source, pageOf(source.id)));
 }
+
+/**
+ * A text as a part of an address. Ids of records may contain halves of surrogate pairs, which addresses cannot, and
+ * parentheses, which end a link in Markdown.
+ */
+export function inUrl(text: string): string {
+  return encodeURIComponent(text.toWellFormed()).replace(
+    /[!'()*~]/g,
+    (one) => `%${one.charCodeAt(0).toString(16)}`,
+  );
+}
