@@ -74,7 +74,7 @@ function checkSlack({ text, blocks }: SlackMessage): void {
 
 const markdown = new Marked({ gfm: true, breaks: true });
 
-/** Discord's Markdown is close to that of GitHub, whose reference parser shows what would be interpreted. */
+/** Discord's Markdown is close to that of GitHub, for which there is a parser. */
 function checkDiscord({ embeds, allowed_mentions }: DiscordMessage): void {
   assert.deepEqual(allowed_mentions, { parse: [] });
   assert.ok(embeds.length >= 1 && embeds.length <= 10);
@@ -124,7 +124,7 @@ function checkTeams(message: TeamsMessage): void {
     if (key === 'url') assert.match(text, /^https?:\/\//);
     assert.doesNotMatch(text, /\{\{/, 'no function of cards');
   }
-  // Markdown is interpreted in blocks of text, of which there are none.
+  // Markdown is interpreted in blocks of text; there are none.
   for (const { type } of message.attachments[0]?.content.body ?? []) assert.equal(type, 'RichTextBlock');
 }
 

@@ -1,4 +1,5 @@
 /** What people read about an event. */
+import { stripVTControlCharacters } from 'node:util';
 import { countWords, grouped } from '../../std/amounts.ts';
 import { parseExactly } from '../record.ts';
 import type { Selection } from '../selection.ts';
@@ -48,13 +49,18 @@ export function noticeOf({ body, selection, publicUrl, timeZone, webhook, log = 
       .filter(({ name, value }) => name !== '' && value !== '')
       .slice(-MAX_FACTS),
     groups: part.groups ?? [],
-    log: log.length === 0 ? null : log.slice(-MAX_LOG_LINES).map((line) => oneLine(line, MAX_LOG_LINE)),
+    log: log.length === 0 ? null : log.slice(-MAX_LOG_LINES).map(logLine),
     footer:
       name === ''
         ? 'Sent by a webhook of Flowhook.'
         : `Sent by the webhook ${oneLine(name, MAX_FACT)} of Flowhook.`,
     footerUrl: webhook.id === '' ? null : noticed.page(`/webhooks/${inUrl(webhook.id)}`),
   };
+}
+
+/** Programs color their output with sequences that would be left over as `[31m`. */
+function logLine(line: string): string {
+  return oneLine(stripVTControlCharacters(line), MAX_LOG_LINE);
 }
 
 const PARTS: Readonly<Record<string, (noticed: Noticed) => NoticePart>> = {

@@ -100,6 +100,39 @@ export function testJobLog(open: Open): void {
     );
   });
 
+  it('returns the last 15 lines of the last attempt that has any, and the name of a webhook', async ({
+    store,
+  }) => {
+    const at = await makeWorkflow(store);
+    const url = 'https://a.test';
+    const input = { ...at, url, events: ['workflow_failed'], secret: '', limit: 9 };
+    const made = await store.webhooks.subscribe({ ...input, name: 'Ops' });
+    assert.ok('webhook' in made);
+    const webhook = { id: made.webhook.id, name: 'Ops' };
+    const first = await makeRunning(store, at);
+    const { teamId, jobId } = first;
+    const read = (of: string | null = jobId) =>
+      store.decisions.forPeople({ teamId, webhookId: webhook.id, jobId: of });
+    assert.deepEqual(await read(), { webhook, log: [] });
+    await store.jobs.report({ held: first, lines: lines(1, 2, 'one') });
+    await store.jobs.release({ held: [first] });
+    const second = await claimOne(store);
+    assert.deepEqual((await read()).log, ['one', 'one']);
+    const all = lines(1, 3_000, '').map((line) => ({ ...line, text: `${line.seq} ${'x'.repeat(999)}` }));
+    await store.jobs.report({ held: second, lines: all });
+    assert.deepEqual(
+      (await read()).log,
+      all.slice(-15).map(({ text }) => text),
+    );
+    assert.deepEqual((await read(null)).log, []);
+    const unknown = await store.decisions.forPeople({ teamId, webhookId: 'wh_x', jobId });
+    assert.deepEqual(unknown.webhook, { id: 'wh_x', name: null });
+    assert.deepEqual(
+      (await store.decisions.forPeople({ teamId: 'team_x', webhookId: webhook.id, jobId })).log,
+      [],
+    );
+  });
+
   it('separates the logs of attempts', async ({ store }) => {
     const first = await makeRunning(store, await makeWorkflow(store));
     await store.jobs.report({ held: first, lines: lines(1, 2, 'one') });
