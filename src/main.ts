@@ -16,6 +16,7 @@ const COMMANDS: readonly [name: string, load: () => Promise<(program: Command) =
   ['apply', async () => (await import('./cli/commands/workflow-files.ts')).addApply],
   ['data', async () => (await import('./cli/commands/data.ts')).addData],
   ['webhooks', async () => (await import('./cli/commands/webhooks.ts')).addWebhooks],
+  ['feeds', async () => (await import('./cli/commands/feeds.ts')).addFeeds],
   ['events', async () => (await import('./cli/commands/events.ts')).addEvents],
   ['migrate', async () => (await import('./cli/commands/database.ts')).addMigrate],
   ['backup', async () => (await import('./cli/commands/backup.ts')).addBackup],

@@ -28,6 +28,7 @@ const NOUNS = [
   'workflows',
   'data',
   'webhooks',
+  'feeds',
   'events',
   'migrate',
   'backup',

@@ -49,6 +49,14 @@ export const OPERATIONS: readonly Line[] = [
     readWorkflowChanges: 'GET /v1/workflows/{workflowId}/changes',
     listWorkflowVersions: 'GET /v1/workflows/{workflowId}/versions',
   }),
+  ...linesOf(() => import('../http/routes/feeds.ts'), {
+    listFeeds: 'GET /v1/workflows/{workflowId}/feeds',
+    createFeed: 'POST /v1/workflows/{workflowId}/feeds',
+    readFeed: 'GET /v1/workflows/{workflowId}/feeds/{feedId}',
+    updateFeed: 'PATCH /v1/workflows/{workflowId}/feeds/{feedId}',
+    rotateFeed: 'POST /v1/workflows/{workflowId}/feeds/{feedId}/rotate',
+    revokeFeed: 'DELETE /v1/workflows/{workflowId}/feeds/{feedId}',
+  }),
   ...linesOf(() => import('../http/routes/job-logs.ts'), {
     readJobLogs: 'GET /v1/jobs/{jobId}/logs',
   }),
@@ -139,7 +147,8 @@ export function localClient(of: { store: Store; config: Config; teamId: string }
     if (/\/(events|changes|try)$/.test(path)) services.examiner = await localExaminer(store, config);
     // Only the operations on the following paths may need the encryption key.
     if (path.endsWith('/push')) return { ...services, ...(await pushServices(store, config)) };
-    if (!/^\/v1\/(integrations|deliveries|export)\b/.test(path)) return services;
+    const seals = /^\/v1\/(integrations|deliveries|export)\b|^\/v1\/workflows\/[^/]+\/feeds\b/;
+    if (!seals.test(path)) return services;
     sealing ??= sealingServices(store, config);
     return { ...services, ...(await sealing) };
   };
@@ -198,8 +207,11 @@ async function operationFor(method: string, pathname: string) {
 async function sealingServices(store: Store, config: Config) {
   const { openSealer } = await import('../teams/encryption-key.ts');
   const { createResolver } = await import('../net/resolver.ts');
+  const { FeedAddresses } = await import('../http/feeds/addresses.ts');
   const sealer = await openSealer(config, store).catch(withoutKey);
+  const publicUrl = () => urlOfServer(config);
   return {
+    feedAddresses: new FeedAddresses({ sealer, publicUrl, log: silentLogger }),
     webhooks: {
       store,
       sealer,
