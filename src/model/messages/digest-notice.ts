@@ -39,8 +39,9 @@ export function digestPart({ data, time, page }: Noticed): NoticePart {
     rowsLeft,
   );
   const groups: NoticeGroup[] = workflows.slice(0, MAX_WORKFLOWS).map((workflow, place) => {
-    const at = `/workflows/${inUrl(workflow.workflowId)}/data`;
-    const pageOf = (id: string) => page(`${at}?q=${inUrl(id)}`);
+    const at = `/workflows/${inUrl(workflow.workflowId)}`;
+    const pageOf = ({ type, id }: RowSource) =>
+      page(type === 'removed' ? `${at}/changes` : `${at}/data?q=${inUrl(id)}`);
     const rows = rowsOf(workflow.differences, pageOf, shares[place]);
     const title = `${workflow.workflowId}: ${countWords(workflow.records, 'record')}`;
     return { title, rows, more: Math.max(0, workflow.records - rows.length) };

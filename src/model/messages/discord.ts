@@ -1,5 +1,5 @@
 /** Messages for webhooks of Discord. Nobody is ever mentioned, and no Markdown of a record is interpreted. */
-import { changeWords, fitted, moreFieldsWords, moreWords } from './fitted.ts';
+import { changeWords, fitted, isGone, moreFieldsWords, moreWords } from './fitted.ts';
 import type { Notice, NoticeGroup } from './notice.ts';
 import type { NoticeRow } from './notice-row.ts';
 import { cut, cutEscaped } from './plain-text.ts';
@@ -99,7 +99,7 @@ function rowField(row: NoticeRow): Field {
   const change = changeWords(row);
   const title = cutEscaped(row.title, MAX_NAME - change.length - 3, escaped);
   const more = moreFieldsWords(row.moreFields);
-  const lines = [...row.fields.map(fieldLine), ...(more === null ? [] : [more])];
+  const lines = [...row.fields.map((field) => fieldLine(row, field)), ...(more === null ? [] : [more])];
   const open = row.url === null ? [] : [`[Open](${row.url})`];
   return fieldOf(change === '' ? title : `${title} · ${change}`, withinValue([...open, ...lines]), false);
 }
@@ -116,11 +116,15 @@ function withinValue(lines: readonly string[]): string {
 
 const MAX_SIDE = 400;
 
-function fieldLine({ key, before, after }: NoticeRow['fields'][number]): string {
+function fieldLine(row: NoticeRow, field: NoticeRow['fields'][number]): string {
+  const { key, before, after } = field;
   const [old, now] = [before, after].map((side) =>
     side === null ? null : cutEscaped(side, MAX_SIDE, escaped),
   );
-  const sides = [...(old == null ? [] : [`~~${old}~~`]), ...(now == null ? [] : [now])];
+  const sides = [
+    ...(old == null ? [] : [isGone(row, field) ? `~~${old}~~` : old]),
+    ...(now == null ? [] : [now]),
+  ];
   return `${escaped(key)}: ${sides.join(' → ')}`;
 }
 

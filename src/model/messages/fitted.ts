@@ -1,6 +1,7 @@
 /** Shortens a notice until the message that is made from it fits. */
 import { grouped } from '../../std/amounts.ts';
 import type { Notice } from './notice.ts';
+import type { NoticeRow } from './notice-row.ts';
 
 /** Returns the longest message that fits; the last rows, then log lines, then the summary are left out. */
 export function fitted<Made>(
@@ -52,4 +53,9 @@ export function changeWords({
 }: Notice['groups'][number]['rows'][number]): string {
   if (change === 'event') return '';
   return change === 'changed' && fields.length + moreFields === 0 ? 'as before' : change;
+}
+
+/** Whether a value is gone, although its record is not. Only such values are struck out: digits are hard to read then. */
+export function isGone(row: NoticeRow, { after }: NoticeRow['fields'][number]): boolean {
+  return after === null && row.change !== 'removed';
 }

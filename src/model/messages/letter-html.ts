@@ -2,7 +2,7 @@
  * The HTML of a mail: tables with inline styles, which programs for mail show alike, and no remote resource. Programs that
  * know `prefers-color-scheme` show it in the reader's theme.
  */
-import { changeWords, moreFieldsWords, moreWords } from './fitted.ts';
+import { changeWords, isGone, moreFieldsWords, moreWords } from './fitted.ts';
 import type { Notice, NoticeGroup } from './notice.ts';
 import type { NoticeRow } from './notice-row.ts';
 
@@ -21,7 +21,8 @@ const ACCENTS: Readonly<Record<Notice['tone'], string>> = {
 /** Inline styles are those of the light theme, so these need `!important`. */
 const DARK = `
   .page { background-color: #0d1117 !important; }
-  .card { background-color: #161b22 !important; border-color: #3d444d !important; }
+  .card { background-color: #161b22 !important; border-right-color: #3d444d !important;
+    border-bottom-color: #3d444d !important; border-left-color: #3d444d !important; }
   .text { color: #f0f6fc !important; }
   .muted { color: #9198a1 !important; }
   .line { border-color: #3d444d !important; }
@@ -118,17 +119,18 @@ function recordRows(row: NoticeRow): string[] {
   const more = moreFieldsWords(moreFields);
   return [
     `<tr><td class="line" colspan="3" dir="auto" style="padding:10px 0 4px;border-top:1px solid #d1d9e0;${WRAP}">${name} <span class="muted" style="${MUTED}">${changeWords(row)}</span></td></tr>`,
-    ...fields.map(fieldRow),
+    ...fields.map((field) => fieldRow(row, field)),
     ...(more === null
       ? []
       : [`<tr><td class="muted" colspan="3" style="padding:0 0 6px;${MUTED}">${escaped(more)}</td></tr>`]),
   ];
 }
 
-function fieldRow({ key, before, after }: NoticeRow['fields'][number]): string {
+function fieldRow(row: NoticeRow, field: NoticeRow['fields'][number]): string {
+  const { key, before, after } = field;
   const name = `<td class="muted" valign="top" width="26%" style="padding:0 12px 6px 0;${MUTED};${WRAP}">${escaped(key)}</td>`;
   const old = (text: string) =>
-    `<del class="old" style="color:#82071e;background-color:#ffebe9;text-decoration:line-through">${escaped(text)}</del>`;
+    `<del class="old" style="color:#82071e;background-color:#ffebe9;text-decoration:${isGone(row, field) ? 'line-through' : 'none'}">${escaped(text)}</del>`;
   const now = (text: string) =>
     `<ins class="new" style="color:#116329;background-color:#dafbe1;text-decoration:none">${escaped(text)}</ins>`;
   const cell = (content: string, rest = '') =>

@@ -91,7 +91,7 @@ test('a change says how many records changed and how, with the time in the zone'
       more: 1,
     },
   ]);
-  assert.equal(told.footer, 'Sent by the webhook Ops of Flowhook.');
+  assert.equal(told.footer, 'Sent by Flowhook for the webhook “Ops”.');
   assert.equal(told.footerUrl, `${PUBLIC_URL}/ui/webhooks/wh_1`);
 });
 
@@ -103,6 +103,38 @@ test('the title of a message about one record names the record', () => {
   assert.equal(told.title, 'people: Ada changed');
   assert.equal(told.summary, '1 of 3 differences match the filter.');
   assert.equal(told.groups[0]?.rows[0]?.url, 'https://example.org/ada');
+});
+
+test('a title leads to the address of its record, and otherwise to the page where the record is found', () => {
+  const fields = [
+    { key: 'name', value: 'Phone' },
+    { key: 'url', value: 'https://shop.example/1' },
+    { key: 'price', value: 5 },
+  ];
+  const previous = fields.map(({ key, value }) => ({ key, previousValue: value }));
+  const rowsOf = (differences: Selection['differences']) =>
+    notice(CHANGE, { matched: 3, examined: 3, differences, truncated: false }).groups[0]?.rows ?? [];
+  const [added, removed, plain, gone] = rowsOf([
+    { type: 'added', id: '1', fields },
+    { type: 'removed', id: '1', fields: previous },
+    { type: 'changed', id: 'a (b)', fields: [] },
+    { type: 'removed', id: '2', fields: [] },
+  ]);
+  assert.equal(added?.url, 'https://shop.example/1');
+  assert.deepEqual(added?.fields, [{ key: 'price', before: null, after: '5' }], 'not what the title says');
+  assert.deepEqual([removed?.url, removed?.title], ['https://shop.example/1', 'Phone']);
+  assert.equal(plain?.url, `${PUBLIC_URL}/ui/workflows/people/data?q=a%20%28b%29`);
+  assert.equal(gone?.url, `${PUBLIC_URL}/ui/workflows/people/changes?version=17`);
+});
+
+test('two long texts are shown from where they differ', () => {
+  const start = 'The same long beginning. '.repeat(40);
+  const field = { key: 'text', previousValue: `${start}It was green.`, value: `${start}It is blue.` };
+  const differences = [{ type: 'changed' as const, id: '1', fields: [field] }];
+  const told = notice(CHANGE, { matched: 1, examined: 1, differences, truncated: false });
+  const [shown] = told.groups[0]?.rows[0]?.fields ?? [];
+  assert.match(shown?.before ?? '', /^…[\s\S]{30,45}It was green\.$/);
+  assert.match(shown?.after ?? '', /^…[\s\S]{30,45}It is blue\.$/);
 });
 
 test('at most 20 records are listed, and how many more there are', () => {
@@ -245,7 +277,7 @@ test('a letter has the same facts in its text and its HTML', () => {
     'ada@example.org',
     '23 Nov 2026, 11:30 CET',
     'and 1 more',
-    'Sent by the webhook Ops',
+    'for the webhook “Ops”',
   ]) {
     assert.ok(text.includes(part) && html.includes(part), part);
   }
@@ -267,6 +299,6 @@ test('an unknown zone is replaced by UTC', () => {
 
 test('a rule for people that is tried names no webhook', () => {
   const { body } = shapedBody(ruleFrom({ format: 'slack' }), { body: CHANGE, publicUrl: PUBLIC_URL }, null);
-  assert.match(body, /Sent by a webhook of Flowhook\./);
+  assert.match(body, /Sent by Flowhook\./);
   assert.doesNotMatch(body, /ui\/webhooks/);
 });

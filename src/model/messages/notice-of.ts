@@ -51,9 +51,7 @@ export function noticeOf({ body, selection, publicUrl, timeZone, webhook, log = 
     groups: part.groups ?? [],
     log: log.length === 0 ? null : log.slice(-MAX_LOG_LINES).map(logLine),
     footer:
-      name === ''
-        ? 'Sent by a webhook of Flowhook.'
-        : `Sent by the webhook ${oneLine(name, MAX_FACT)} of Flowhook.`,
+      name === '' ? 'Sent by Flowhook.' : `Sent by Flowhook for the webhook “${oneLine(name, MAX_FACT)}”.`,
     footerUrl: webhook.id === '' ? null : noticed.page(`/webhooks/${inUrl(webhook.id)}`),
   };
 }
@@ -92,7 +90,10 @@ function changePart(noticed: Noticed): NoticePart {
   const sources = selection?.differences ?? ((data.differences ?? []) as RowSource[]);
   const total = CHANGES.reduce((sum, change) => sum + (all[change] ?? 0), 0);
   const matched = selection?.matched ?? total;
-  const rows = rowsOf(sources, (id) => page(`${at}/data?q=${inUrl(id)}`));
+  const changes = page(`${at}/changes?version=${data.version}`);
+  const rows = rowsOf(sources, ({ type, id }) =>
+    type === 'removed' ? changes : page(`${at}/data?q=${inUrl(id)}`),
+  );
   const counts = matched === total ? all : matched === sources.length ? countsOf(sources) : null;
   const sentences = [
     ...(matched < (selection?.examined ?? 0)
@@ -107,7 +108,7 @@ function changePart(noticed: Noticed): NoticePart {
     tone: 'change',
     title: `${workflowId}: ${isOne ? `${only.title} ${only.change}` : changesWords(counts, matched)}`,
     summary: sentences.length === 0 ? null : sentences.join(' '),
-    url: page(`${at}/changes?version=${data.version}`),
+    url: changes,
     facts: [
       { name: 'Workflow', value: workflowId },
       { name: 'Version', value: `${data.version} (${countWords(all.total ?? 0, 'record')})` },

@@ -40,7 +40,7 @@ export function noticeRow(source: RowSource, page: string | null): NoticeRow {
   const states = statesOf(source);
   const title = oneLine(source.title ?? titleOf(states, id), MAX_TITLE) || oneLine(id, MAX_TITLE) || 'record';
   const url = source.url === undefined ? linkOf(states) : httpUrl(source.url);
-  const told = type === 'changed' ? fields : fields.filter((field) => !isInTitle(field, { id, title }));
+  const told = type === 'changed' ? fields : fields.filter((field) => !isInTitle(field, { id, title, url }));
   const shown = told.slice(0, MAX_ROW_FIELDS).map(noticeField);
   const moreFields = told.length - shown.length + (source.moreFields ?? 0);
   return { change: type, title, url: url ?? page, fields: shown, moreFields };
@@ -112,13 +112,16 @@ function statesOf({ fields, record, previous }: RowSource): unknown[] {
 
 function isInTitle(
   field: Difference['fields'][number],
-  { id, title }: { id: string; title: string },
+  { id, title, url }: { id: string; title: string; url: string | null },
 ): boolean {
   const value = field.value ?? field.previousValue;
   if (field.key === 'id') return value === id;
-  return (
-    (TITLES as readonly string[]).includes(field.key) && typeof value === 'string' && visible(value) === title
-  );
+  if (isOneOf(LINKS, field.key)) return url !== null && httpUrl(value) === url;
+  return isOneOf(TITLES, field.key) && typeof value === 'string' && visible(value) === title;
+}
+
+function isOneOf(names: readonly string[], name: string): boolean {
+  return names.includes(name);
 }
 
 function noticeField(field: Difference['fields'][number]): NoticeRow['fields'][number] {

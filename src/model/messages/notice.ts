@@ -52,13 +52,13 @@ export interface Noticed {
   page(path: string): string;
 }
 
-/** The first rows of differences; `pageOf` is the page of a record without an address. */
+/** The first rows of differences; `pageOf` returns the page of a record without an address. */
 export function rowsOf(
   sources: readonly RowSource[],
-  pageOf: (id: string) => string,
+  pageOf: (source: RowSource) => string,
   most = MAX_ROWS,
 ): NoticeRow[] {
-  return sources.slice(0, most).map((source) => noticeRow(source, pageOf(source.id)));
+  return sources.slice(0, most).map((source) => noticeRow(source, pageOf(source)));
 }
 
 /**

@@ -2,7 +2,7 @@
  * Messages for incoming webhooks of Slack (Block Kit). Texts of records are elements of rich text, in which Slack
  * interprets neither markup nor mentions.
  */
-import { changeWords, fitted, moreFieldsWords, moreWords } from './fitted.ts';
+import { changeWords, fitted, isGone, moreFieldsWords, moreWords } from './fitted.ts';
 import type { Notice } from './notice.ts';
 import type { NoticeRow } from './notice-row.ts';
 import { cut } from './plain-text.ts';
@@ -106,7 +106,10 @@ function rowBlock(row: NoticeRow): Block {
   const name = url === null ? text(title, { bold: true }) : link(url, title, { bold: true });
   const change = changeWords(row);
   const more = moreFieldsWords(moreFields);
-  const items = [...fields.map(fieldItem), ...(more === null ? [] : [section(text(more))])];
+  const items = [
+    ...fields.map((field) => fieldItem(row, field)),
+    ...(more === null ? [] : [section(text(more))]),
+  ];
   return rich(
     section(name, ...(change === '' ? [] : [text(` ${change}`)])),
     ...(items.length === 0
@@ -115,10 +118,11 @@ function rowBlock(row: NoticeRow): Block {
   );
 }
 
-function fieldItem({ key, before, after }: NoticeRow['fields'][number]): Section {
+function fieldItem(row: NoticeRow, field: NoticeRow['fields'][number]): Section {
+  const { key, before, after } = field;
   return section(
     text(`${key}: `),
-    ...(before === null ? [] : [text(before, { strike: true })]),
+    ...(before === null ? [] : [text(before, isGone(row, field) ? { strike: true } : undefined)]),
     ...(before === null || after === null ? [] : [text(' → ')]),
     ...(after === null ? [] : [text(after)]),
   );

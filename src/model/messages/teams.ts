@@ -2,7 +2,7 @@
  * Messages for webhooks of Microsoft Teams: an Adaptive Card. Texts of records are runs of rich text, in which Markdown is
  * not interpreted.
  */
-import { changeWords, fitted, moreFieldsWords, moreWords } from './fitted.ts';
+import { changeWords, fitted, isGone, moreFieldsWords, moreWords } from './fitted.ts';
 import type { Notice } from './notice.ts';
 import type { NoticeRow } from './notice-row.ts';
 
@@ -113,16 +113,17 @@ function rowLines(row: NoticeRow): Line[] {
       run(title, { weight: 'Bolder', ...link }),
       ...(change === '' ? [] : [run(` ${change}`, { isSubtle: true as const })]),
     ]),
-    ...fields.map(fieldLine),
+    ...fields.map((field) => fieldLine(row, field)),
     ...(more === null ? [] : [line([run(more, { isSubtle: true })], 'None')]),
   ];
 }
 
-function fieldLine({ key, before, after }: NoticeRow['fields'][number]): Line {
+function fieldLine(row: NoticeRow, field: NoticeRow['fields'][number]): Line {
+  const { key, before, after } = field;
   return line(
     [
       run(`${key}: `, { isSubtle: true }),
-      ...(before === null ? [] : [run(before, { strikethrough: true })]),
+      ...(before === null ? [] : [run(before, isGone(row, field) ? { strikethrough: true } : {})]),
       ...(before === null || after === null ? [] : [run(' → ')]),
       ...(after === null ? [] : [run(after)]),
     ],

@@ -97,11 +97,16 @@ export function shape(
   messageId?: string,
 ): { body: string; mistake: string | null } {
   const { body } = event;
+  // A message for people evaluates nothing, and must not be replaced by a body that only programs can read.
+  if (isForPeople(rule.format)) {
+    marks.pause();
+    return shapedBody(rule, { body, publicUrl, ...people }, selection, messageId);
+  }
   if (marks.isSlow(SHAPING)) {
     const standard = { ...rule, format: 'standard' as const, template: null };
     const made = shapedBody(standard, { body, publicUrl }, selection, messageId);
     return { ...made, mistake: 'The template takes too long: its evaluation was ended after 1 s' };
   }
   marks.begin(SHAPING);
-  return shapedBody(rule, { body, publicUrl, ...people }, selection, messageId);
+  return shapedBody(rule, { body, publicUrl }, selection, messageId);
 }

@@ -48,7 +48,7 @@ test('a message about a failed job has the last lines of its log and the name of
   const [letter] = (await sent(named)).map(letterOf);
   assert.equal(letter?.subject, 'people failed');
   assert.match(letter?.text ?? '', /exit code 7[\s\S]*\n {4}connecting\n {4}refused <b>\n/);
-  assert.match(letter?.text ?? '', /Sent by the webhook Night shift of Flowhook/);
+  assert.match(letter?.text ?? '', /for the webhook “Night shift”/);
   for (const chat of chats) {
     const [message] = await sent(chat);
     assert.match(
