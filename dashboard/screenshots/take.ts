@@ -1,6 +1,7 @@
 /**
  * `npm run screenshots`: pictures of every page of the dashboard in `docs/images`, in both themes, and of some pages at the
- * width of a phone. The people in them are fictional.
+ * width of a phone; and of messages to people. `--only NAME` takes those of one page, `--only messages` those of messages.
+ * The people in them are fictional.
  */
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,6 +10,7 @@ import type { Browser } from 'playwright-core';
 import { BackgroundBuild } from '../../src/http/ui/background-build.ts';
 import { silentLogger } from '../../src/observe/log.ts';
 import { startChromium } from '../../test/support/browser/chromium.ts';
+import { takeMessages } from './messages.ts';
 import { smallPng } from './small-png.ts';
 import { startWorld, type World } from './world.ts';
 
@@ -59,17 +61,27 @@ function pagesOf({ shown }: World): Record<string, string> {
 }
 
 const environment = new Map([['PATH', process.env.PATH ?? '']]);
-await new BackgroundBuild({ root: ROOT, log: silentLogger, environment }).start();
+if (values.only !== 'messages')
+  await new BackgroundBuild({ root: ROOT, log: silentLogger, environment }).start();
 const browser = await startChromium();
 let world: World | undefined;
 try {
-  world = await startWorld();
   await mkdir(values.out, { recursive: true });
   // Also removes pictures of former pages.
   if (values.only === undefined) await removePictures(values.out);
   let bytes = 0;
-  for (const colorScheme of ['light', 'dark'] as const)
-    for (const viewport of [WIDE, NARROW]) bytes += await take(browser, world, { colorScheme, viewport });
+  if (values.only === undefined || values.only === 'messages') {
+    await takeMessages(browser, async (name, screenshot) => {
+      const picture = smallPng(screenshot);
+      await writeFile(join(values.out, `${name}.png`), picture);
+      bytes += picture.length;
+    });
+  }
+  if (values.only !== 'messages') {
+    world = await startWorld();
+    for (const colorScheme of ['light', 'dark'] as const)
+      for (const viewport of [WIDE, NARROW]) bytes += await take(browser, world, { colorScheme, viewport });
+  }
   process.stdout.write(`${Math.round(bytes / 1_000)} kB of pictures in ${values.out}\n`);
 } finally {
   await browser.close();

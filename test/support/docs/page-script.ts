@@ -40,14 +40,22 @@ async function runPage(snippets: readonly Snippet[]): Promise<void> {
   const directory = await mkdtemp(join(tmpdir(), 'flowhook-page-'));
   try {
     await makeClone(directory);
+    const ports = await freePorts(snippets);
+    await writeSettings(directory, snippets, ports);
+    // Also for commands, which put the address of the server into links.
+    const FLOWHOOK_PORT = ports.get('8080') ?? '0';
     const server = await startServerProcess(
-      { FLOWHOOK_WORKFLOWS: 'examples/workflows', FLOWHOOK_BOOTSTRAP_KEY: KEY, HOME: directory },
+      {
+        FLOWHOOK_WORKFLOWS: 'examples/workflows',
+        FLOWHOOK_BOOTSTRAP_KEY: KEY,
+        HOME: directory,
+        FLOWHOOK_PORT,
+      },
       { directory },
     );
     try {
-      const ports = await freePorts(snippets, new URL(server.url).port);
       const script = await scriptOf(snippets, { directory, ports, serverPid: server.process.pid ?? 0 });
-      await runScript(script, { directory, environment: { BASE: server.url, KEY } });
+      await runScript(script, { directory, environment: { BASE: server.url, KEY, FLOWHOOK_PORT } });
     } finally {
       // Stops running jobs as well, which would otherwise leave processes behind.
       await server.stop();
@@ -77,12 +85,29 @@ async function makeClone(directory: string): Promise<void> {
   }
 }
 
-async function freePorts(snippets: readonly Snippet[], serverPort: string): Promise<Map<string, string>> {
-  const ports = new Map([['8080', serverPort]]);
+/** A free port for the server, and for each other port in the page. */
+async function freePorts(snippets: readonly Snippet[]): Promise<Map<string, string>> {
+  const ports = new Map([['8080', await freePort()]]);
   for (const { text } of snippets) {
     for (const [port] of text.matchAll(PORTS)) if (!ports.has(port)) ports.set(port, await freePort());
   }
   return ports;
+}
+
+function withPorts(text: string, ports: ReadonlyMap<string, string>): string {
+  return text.replaceAll(PORTS, (port) => ports.get(port) ?? port);
+}
+
+/** A page that writes `flowhook.yaml` asks its readers to restart the server. Here it starts with these settings. */
+async function writeSettings(
+  directory: string,
+  snippets: readonly Snippet[],
+  ports: ReadonlyMap<string, string>,
+): Promise<void> {
+  for (const { text } of snippets) {
+    const [, settings] = /^cat > flowhook\.yaml <<'END'\n([\s\S]*?\n)END$/m.exec(text) ?? [];
+    if (settings !== undefined) await writeFile(join(directory, 'flowhook.yaml'), withPorts(settings, ports));
+  }
 }
 
 /** Chooses a port below the system's range for automatic ports, so that no other program takes it in between. */
@@ -113,7 +138,7 @@ async function scriptOf(
   ];
   for (const snippet of snippets) {
     parts.push(`BLOCK='${placeOf(snippet)}'`);
-    const text = snippet.text.replaceAll(PORTS, (port) => ports.get(port) ?? port);
+    const text = withPorts(snippet.text, ports);
     const how = snippet.verdict !== undefined && 'run' in snippet.verdict ? snippet.verdict.run : undefined;
     if (how === BY_NODE) {
       const name = `snippet-${snippet.line}.mts`;
