@@ -56,5 +56,5 @@ export type {
 export type { News } from './stream.ts';
 export type { Call, CallOptions, KeyedOptions } from './transport.ts';
 export { NotVerified, verifyWebhook } from './verify-webhook.ts';
-export type { DecisionState, DeliveryState, ReplaySelection } from './webhooks.ts';
+export type { CreatedWebhook, DecisionState, DeliveryState, ReplaySelection } from './webhooks.ts';
 export type { Change, DataOptions, Definition, WorkflowDefinition } from './workflows.ts';

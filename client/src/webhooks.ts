@@ -22,6 +22,9 @@ import { type CallOptions, type KeyedOptions, randomKey, type Transport } from '
 export type DeliveryState = Delivery['state'];
 export type DecisionState = Decision['state'];
 
+/** `message`: what the call has done, and what may prevent deliveries. */
+export type CreatedWebhook = WebhookDetail & { message: string };
+
 /** Selects deliveries by creation time (default for `until`: now) and state (default: all that have not arrived). */
 export interface ReplaySelection {
   since: Date | string;
@@ -87,6 +90,7 @@ export class Webhooks {
    * ones. Repeating the call with the same workflow, URL, events and filter creates nothing, updates the other given
    * fields, and resumes the webhook if it was paused.
    *
+   * @param input.url http:// or https://, or `mailto:` with one address, whose reader must confirm it first
    * @throws NotFound for the workflow; Conflict if the limit of webhooks is reached
    */
   create(
@@ -95,13 +99,13 @@ export class Webhooks {
       ...fields
     }: Omit<NewWebhook, 'webhookUrl' | 'events'> & { url: string; events: readonly string[] },
     options: CallOptions = {},
-  ): Promise<WebhookDetail> {
+  ): Promise<CreatedWebhook> {
     const json = { webhookUrl: url, ...fields };
     return this.#transport.json({ ...options, method: 'POST', path: ALL, json });
   }
 
   /** @deprecated `create` without `workflowId` does the same. */
-  subscribeToAll(...input: Parameters<Webhooks['create']>): Promise<WebhookDetail> {
+  subscribeToAll(...input: Parameters<Webhooks['create']>): Promise<CreatedWebhook> {
     return this.create(...input);
   }
 
@@ -171,6 +175,15 @@ export class Webhooks {
   /** @throws NotFound */
   resume(webhookId: string, options: CallOptions = {}): Promise<WebhookDetail> {
     return this.#change({ ...options, method: 'POST', path: `${pathOf(webhookId)}/resume` });
+  }
+
+  /**
+   * Sends the mail again with which the reader of an address confirms it.
+   *
+   * @throws NotFound
+   */
+  verify(webhookId: string, options: CallOptions = {}): Promise<{ message: string; webhook: WebhookDetail }> {
+    return this.#transport.json({ ...options, method: 'POST', path: `${pathOf(webhookId)}/verify` });
   }
 
   /** The deliveries of a webhook, newest first. @throws NotFound */

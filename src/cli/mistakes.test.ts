@@ -76,7 +76,7 @@ for (const { mistake, args, code, says } of [
     mistake: 'a missing argument',
     args: () => ['webhooks', 'subscribe'],
     code: 2,
-    says: /missing required argument 'workflow'\nExample: flowhook webhooks subscribe people https:/,
+    says: /The destination is missing: pass a URL, or --mail, --slack, --discord or --teams/,
   },
   {
     mistake: 'a URL without http://',

@@ -239,7 +239,7 @@ export async function onJob<T>(
 }
 
 /**
- * Runs the action on the webhook with this id, or on the only webhook with this URL.
+ * Runs the action on the webhook with this id, or on the only webhook with this URL or mail address.
  *
  * @throws NotFoundError with the most similar id or URL; UsageError when several webhooks have the URL
  */
@@ -267,7 +267,7 @@ export async function onWebhook<T>(
     const [team] = await candidates(teams, name, ({ client }) => client.webhooks.get(name));
     return actIn(team, 'webhook_not_found', (found) => action(found, name), missing);
   }
-  const [only, ...others] = (await all()).filter(({ url }) => url === name);
+  const [only, ...others] = (await all()).filter(({ url }) => url === name || url === `mailto:${name}`);
   if (only !== undefined && others.length > 0) {
     const ids = [only, ...others].map(({ id }) => id).join(', ');
     throw new UsageError(`Several webhooks have this URL. Choose one by its id: ${ids}`);

@@ -226,6 +226,6 @@ test('a webhook without a rule has no decisions, and unknown ones are not found'
   assert.equal((await get(`${WEBHOOKS}/${id}/decisions?eventId=evt_0`)).status, 404);
   refused(
     await get(`${WEBHOOKS}/${id}/decisions?state=lost`),
-    /`state` must be one of pending, sent, filtered/,
+    /`state` must be one of pending, sent, gathered, filtered/,
   );
 });

@@ -110,7 +110,7 @@ for (const where of ['a database', 'a server']) {
       [['try', id, '--last', '51'], /--last must be a whole number from 1 to 50/],
       [['try', id, '--workflow', 'prices'], /A webhook has its own workflow/],
       [['try', '--filter', 'record.price <'], /`filter`: /],
-      [['decisions', id, '--state', 'lost'], /--state must be one of pending, sent, filtered/],
+      [['decisions', id, '--state', 'lost'], /--state must be one of pending, sent, gathered, filtered/],
       [['set', id], /Set at least one of /],
     ] as const) {
       const { code, stderr } = await place.run('webhooks', ...args, ...on);

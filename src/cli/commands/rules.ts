@@ -5,9 +5,12 @@ import type {
   TryWebhookRequest,
   TryWebhookResult,
   WebhookChanges,
+  WebhookDetail,
 } from '../../../client/src/flowhook-client.ts';
+import { digestMistake } from '../../model/digest.ts';
 import { FIRST_VERSIONS, FORMATS } from '../../model/rule.ts';
-import { countWords } from '../../std/amounts.ts';
+import { timeZoneMistake } from '../../model/schedule.ts';
+import { countWords, parseDuration } from '../../std/amounts.ts';
 import { DECISION_STATES } from '../../store/operations/rules/decisions.ts';
 import type { Command } from '../command.ts';
 import { UsageError } from '../exit.ts';
@@ -46,12 +49,80 @@ export function addRuleFlags(command: Command, { removes }: { removes: boolean }
       '--cooldown <duration>',
       'after a record was sent, send nothing about it for this long, such as 6h',
     );
-  return none('--no-cooldown', 'send a record as often as it matches');
+  none('--no-cooldown', 'send a record as often as it matches');
+  return addDigestFlags(command, { removes });
 }
 
-/** The fields that the flags of `addRuleFlags` set. @throws UsageError */
-export async function ruleFieldsFrom(options: Options): Promise<WebhookChanges> {
-  const { filter, format, template, firstVersion, cooldown } = options;
+/** Adds the flags that `digestFieldsFrom` reads. */
+export function addDigestFlags(command: Command, { removes }: { removes: boolean }): Command {
+  const none = (flag: string, what: string) => (removes ? command.option(flag, what) : command);
+  command.option(
+    '--digest <when>',
+    'gather what matches and send it in one message: after a period such as 1h, or each day at a time such as 08:00',
+  );
+  none('--no-digest', 'send everything immediately');
+  command.option(
+    '--time-zone <name>',
+    'zone of the time of --digest, otherwise of the times in messages for people (default: UTC)',
+  );
+  return none('--no-time-zone', 'write times in messages in the zone of the digest, or UTC');
+}
+
+/**
+ * The fields that the flags of `addDigestFlags` set.
+ *
+ * @param isForPeople false if the webhook sends no messages for people; undefined if that is unknown
+ * @throws UsageError
+ */
+export function digestFieldsFrom(
+  { digest, timeZone }: Options,
+  { isForPeople }: { isForPeople?: boolean | undefined } = {},
+): Pick<WebhookChanges, 'digest' | 'timeZone'> {
+  const zone = typeof timeZone === 'string' ? timeZone : undefined;
+  const mistake = zone === undefined ? undefined : timeZoneMistake(zone);
+  if (mistake !== undefined) throw new UsageError(`--time-zone ${mistake}`);
+  const gathering =
+    digest === undefined ? undefined : digest === false ? null : digestFrom(String(digest), zone);
+  const isOfDigest = gathering != null && 'at' in gathering;
+  if (zone !== undefined && isForPeople === false && !isOfDigest) {
+    throw new UsageError(
+      '--time-zone needs a time of day such as --digest 08:00, or messages for people (--mail, --slack, --discord, --teams)',
+    );
+  }
+  return {
+    ...(gathering === undefined ? {} : { digest: gathering }),
+    ...(timeZone === false ? { timeZone: null } : {}),
+    ...(zone === undefined || isOfDigest ? {} : { timeZone: zone }),
+  };
+}
+
+/** @throws UsageError */
+function digestFrom(when: string, timeZone = 'UTC'): NonNullable<WebhookChanges['digest']> {
+  const at = { at: when, timeZone };
+  if (digestMistake(at) === undefined) return at;
+  if (digestMistake({ everyMs: parseDuration(when) ?? Number.NaN }) === undefined) return { every: when };
+  const padded = `0${when}`;
+  const meant =
+    digestMistake({ at: padded, timeZone: 'UTC' }) === undefined ? `. Did you mean ${padded}?` : '';
+  throw new UsageError(
+    `--digest must be a period from 1m to 7d such as 1h, or a time of day such as 08:00, found "${when}"${meant}`,
+  );
+}
+
+/** A digest as the flag sets it: `1h`, or `08:00 Europe/Zurich`; null if there is none. */
+export function digestWords(digest: WebhookDetail['digest']): string | null {
+  return digest === null ? null : (digest.every ?? `${digest.at} ${digest.timeZone}`);
+}
+
+/** The fields that the flags of `addRuleFlags` set. @param of see `digestFieldsFrom` @throws UsageError */
+export async function ruleFieldsFrom(
+  options: Options,
+  of: { isForPeople?: boolean | undefined } = {},
+): Promise<WebhookChanges> {
+  const { filter, format, template, firstVersion, cooldown, digest } = options;
+  if (typeof cooldown === 'string' && typeof digest === 'string') {
+    throw new UsageError('A digest already gathers what happens to a record: omit --cooldown, or --digest');
+  }
   const choice =
     firstVersion === undefined ? undefined : oneOf('--first-version', String(firstVersion), CHOICES);
   return {
@@ -61,6 +132,7 @@ export async function ruleFieldsFrom(options: Options): Promise<WebhookChanges> 
     ...(format === undefined ? {} : { format: oneOf('--format', String(format), FORMATS) }),
     ...(choice === undefined ? {} : { firstVersion: choice === 'default' ? null : choice }),
     ...(cooldown === undefined ? {} : { cooldown: cooldown === false ? null : String(cooldown) }),
+    ...digestFieldsFrom(options, of),
   };
 }
 
@@ -122,9 +194,10 @@ async function tryRule(target: Target, webhook: string | undefined, options: Opt
     printTried(await client.webhooks.try({ ...fields, ...given }), options);
   if (webhook !== undefined) {
     return onWebhook(target, webhook, async ({ client }, id) => {
-      const { workflowId, events, filter, format, template, firstVersion, cooldown } =
+      const { workflowId, events, filter, format, template, firstVersion, cooldown, digest, timeZone } =
         await client.webhooks.get(id);
-      return ask(client, { workflowId, events, filter, format, template, firstVersion, cooldown });
+      const rule = { filter, format, template, firstVersion, cooldown, digest, timeZone };
+      return ask(client, { workflowId, events, ...rule });
     });
   }
   if (options.workflow === undefined) {

@@ -1,21 +1,23 @@
 /**
- * `flowhook webhooks`: subscribes and manages webhooks. `deliveries.ts` and `listen.ts` define its other subcommands.
+ * `flowhook webhooks`: manages webhooks. `destinations.ts`, `deliveries.ts`, `rules.ts` and `listen.ts` define its other
+ * subcommands.
  */
 import type { WebhookChanges, WebhookDetail } from '../../../client/src/flowhook-client.ts';
-import { EVENT_TYPES } from '../../model/event.ts';
-import { reasonMistake, urlMistake } from '../../model/webhook.ts';
+import { destinationWords } from '../../model/messages/destination.ts';
+import { reasonMistake } from '../../model/webhook.ts';
 import { grouped } from '../../std/amounts.ts';
 import { changesFrom, DEFAULT_OVERLAP_HOURS, MAX_OVERLAP_HOURS } from '../../webhooks/subscribe.ts';
 import type { Command } from '../command.ts';
 import { UsageError } from '../exit.ts';
 import { oneLine } from '../job-words.ts';
 import { type Options, repeated } from '../options.ts';
-import { onTarget, onWebhook, onWorkflow, soleTeam, type Target, type TargetTeam } from '../target.ts';
+import { onTarget, onWebhook, onWorkflow, type Target, type TargetTeam } from '../target.ts';
 import { addYes, confirm, fields, type Head, print, say, table } from '../terminal.ts';
 import { agoWords, dateWords, elapsedWords } from '../times.ts';
 import { addDeliveries } from './deliveries.ts';
-import { addListen, eventNames } from './listen.ts';
-import { addRuleFlags, addRules, ruleFieldsFrom } from './rules.ts';
+import { addDestinations, namedFieldsFrom } from './destinations.ts';
+import { addListen } from './listen.ts';
+import { addRuleFlags, addRules, digestWords } from './rules.ts';
 
 const PAUSED_BY = 'Paused at the command line';
 const MAX_URL_SHOWN = 60;
@@ -56,39 +58,7 @@ export function addWebhooks(program: Command): void {
     printWebhook(await team.client.webhooks.get(id), team, options),
   );
 
-  const subscribing = webhooks
-    .command('subscribe')
-    .description('subscribe a URL to the events of a workflow; repeating the command ends a pause')
-    .withExamples(
-      'webhooks subscribe people https://example.com/hook --events job.finished,job.failed',
-      'webhooks subscribe https://example.com/all',
-    )
-    .usage('[options] [workflow] <url>')
-    .argument(
-      '<workflow>',
-      'id of the workflow; if omitted, all workflows of the team, including future ones',
-    )
-    .argument('[url]', 'http:// or https:// URL that receives the events')
-    .option('--events <names>', 'events to subscribe to, comma-separated (default: *, all events)')
-    .withValues('--events', EVENT_TYPES)
-    .option('--name <text>', 'name of the webhook')
-    .option(
-      '--team <slug>',
-      'team of the webhook, if several teams have a workflow with this id or the workflow is omitted',
-    );
-  onTarget(addRuleFlags(subscribing, { removes: false }), subscribe, {
-    check: async (first: string, second: string | undefined, options) => {
-      eventNames(options);
-      await namedFieldsFrom(options);
-      if (second === undefined && !first.includes('://')) {
-        throw new UsageError(
-          `The URL is missing: run \`flowhook webhooks subscribe ${first} https://…\`, or pass only a URL for all workflows`,
-        );
-      }
-      rejectInvalidUrl(second ?? first);
-    },
-  });
-
+  addDestinations(webhooks);
   addYes(
     one(
       'unsubscribe',
@@ -109,6 +79,7 @@ export function addWebhooks(program: Command): void {
       'webhooks set WEBHOOK --ordered --rate 5 --timeout 10',
       'webhooks set WEBHOOK --header "x-token: abc"',
       `webhooks set WEBHOOK --filter 'risesAbove(previous.price, record.price, 50)' --cooldown 6h`,
+      'webhooks set WEBHOOK --digest 08:00 --time-zone Europe/Zurich',
     )
     .option('--ordered', 'send one delivery at a time, in the order of the events')
     .option('--no-ordered', 'send several deliveries at the same time')
@@ -171,7 +142,8 @@ const HEADS: readonly Head[] = [
   { name: 'workflow', drop: 2 },
   { name: 'state' },
   { name: 'events', drop: 1 },
-  { name: 'url' },
+  { name: 'destination' },
+  { name: 'digest', drop: 4 },
   { name: 'filter', drop: 3 },
 ];
 
@@ -190,7 +162,8 @@ async function listWebhooks(target: Target, options: Options): Promise<void> {
     `${team}/${webhook.workflowId ?? '*'}`,
     stateWords(webhook, Date.now()),
     oneLine(webhook.events.join(','), 50),
-    oneLine(webhook.url, MAX_URL_SHOWN),
+    oneLine(destinationWords(webhook.url, webhook.format), MAX_URL_SHOWN),
+    digestWords(webhook.digest) ?? '',
     oneLine(webhook.filter ?? '', MAX_FILTER_SHOWN),
   ]);
   print(options, found, table(cells, process.stdout.columns, HEADS));
@@ -209,6 +182,7 @@ async function printWebhook(webhook: WebhookDetail, { slug }: TargetTeam, option
     ['url', webhook.url],
     ['events', webhook.events.join(', ')],
     ...ruleWords(webhook),
+    ['verified', dateWords(webhook.verifiedAt, now)],
     ['state', stateWords(webhook, now)],
     ['paused', dateWords(webhook.pausedAt, now)],
     ['reason', webhook.pausedReason],
@@ -224,32 +198,6 @@ async function printWebhook(webhook: WebhookDetail, { slug }: TargetTeam, option
     ['created', dateWords(webhook.createdAt, now)],
   ]);
   print(options, { team, ...webhook }, lines);
-}
-
-async function subscribe(
-  target: Target,
-  first: string,
-  second: string | undefined,
-  options: Options,
-): Promise<void> {
-  const events = eventNames(options);
-  const more = await namedFieldsFrom(options);
-  if (second === undefined) {
-    const { client } = await soleTeam(target, 'A subscription without a workflow needs a team');
-    const webhook = await client.webhooks.create({ url: first, events, ...more });
-    print(options, webhook, [webhook.id]);
-    return say(`Webhook ${webhook.id} is subscribed to all workflows`);
-  }
-  await onWorkflow(target, first, async ({ client }, workflowId) => {
-    if (Object.keys(more).length > 0) {
-      const webhook = await client.webhooks.create({ workflowId, url: second, events, ...more });
-      print(options, webhook, [webhook.id]);
-      return say(`Webhook ${webhook.id} is subscribed to ${workflowId}`);
-    }
-    const { webhookId, message } = await client.webhooks.subscribe({ workflowId, url: second, events });
-    print(options, await client.webhooks.get(webhookId), [webhookId]);
-    say(message);
-  });
 }
 
 async function unsubscribe({ client }: TargetTeam, id: string, options: Options): Promise<void> {
@@ -284,24 +232,6 @@ async function rotate({ client }: TargetTeam, id: string, options: Options): Pro
   print(options, { id, secret, overlapUntil }, [secret]);
   if (overlapHours > 0)
     say(`Deliveries are also signed with the old secret until ${dateWords(overlapUntil, Date.now())}`);
-}
-
-/** @throws UsageError if the URL is not valid for a webhook */
-function rejectInvalidUrl(url: string): void {
-  const mistake = urlMistake(url)?.replace('`webhookUrl`', `The URL "${url}"`);
-  if (mistake === undefined) return;
-  const whole = `http://${url}`;
-  const advice = !url.includes('://') && urlMistake(whole) === undefined ? `. Did you mean ${whole}?` : '';
-  throw new UsageError(mistake + advice);
-}
-
-/** Returns the name and the rule that the flags set. @throws UsageError */
-async function namedFieldsFrom(options: Options): Promise<WebhookChanges> {
-  const { name } = options;
-  return {
-    ...(name === undefined ? {} : { name: name === false ? null : String(name) }),
-    ...(await ruleFieldsFrom(options)),
-  };
 }
 
 /** Returns the settings that `webhooks set` changes. @throws UsageError; Problem `field_invalid` */
@@ -344,7 +274,7 @@ function stateWords({ state, failingSince, lastSuccessAt }: WebhookDetail, nowMs
 }
 
 function ruleWords(webhook: WebhookDetail): [string, string | null][] {
-  const { filter, format, template, firstVersion, cooldown, filterMistake } = webhook;
+  const { filter, format, template, firstVersion, cooldown, digest, timeZone, filterMistake } = webhook;
   return [
     ['filter', filter],
     ['filter failed', filterMistake && `${filterMistake.message} (event ${filterMistake.eventId})`],
@@ -352,6 +282,8 @@ function ruleWords(webhook: WebhookDetail): [string, string | null][] {
     ['template', template === null ? null : oneLine(JSON.stringify(template), 200)],
     ['first version', filter === null ? null : firstVersion === 'send' ? 'sent' : 'skipped'],
     ['cooldown', cooldown],
+    ['digest', digestWords(digest)],
+    ['times in', timeZone],
   ];
 }
 
