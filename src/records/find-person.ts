@@ -1,5 +1,6 @@
 /** Finds a person in everything that contains record contents, page by page. */
 
+import { isMessageForPeople } from '../model/messages/message.ts';
 import { ownTurn } from '../std/fair-share.ts';
 import type { HeldText, RecordRow, TextPlace } from '../store/operations/erasure/find-content.ts';
 import type { Store } from '../store/store.ts';
@@ -56,6 +57,8 @@ export const TEXT_HOLDERS: Readonly<Record<TextPlace, (held: HeldText, redactor:
   // as a whole if its event is about the person.
   deliveryBody: ({ text, about, workflowId }, redactor) => {
     if (hasDifferences(text)) return redactor.event(text, workflowId);
+    // In a message for people, the name of the person is beside the text that was found.
+    if (isMessageForPeople(text) && redactor.mentions(text)) return JSON.stringify(ERASED);
     return isAboutThem(about, workflowId, redactor) ? JSON.stringify(ERASED) : redactor.json(text);
   },
   // The decision starts again. Any text that the search finds is replaced, because it may contain parts of records.

@@ -2,6 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { changeSample, messageText } from '../../test/support/messages/samples.ts';
+import { FORMATS_FOR_PEOPLE } from '../model/rule.ts';
+import { TEXT_HOLDERS } from './find-person.ts';
 import { createRedactor, isAddress, isTheirs, needlesOf, type Person } from './person.ts';
 
 const person = (ids: string[] = [], email: string | null = 'Ada.L@Example.com'): Person => ({
@@ -183,4 +186,30 @@ test('every text that names the person contains one of the needles', () => {
       },
     ),
   );
+});
+
+test('a person is found in messages for people as these write the address, and the whole message is erased', () => {
+  for (const email of [
+    'ada.l@example.com',
+    "ann_o'neil*@example.com",
+    'a<b>&c@example.com',
+    '_ada_@example.com',
+  ]) {
+    const record = { id: '1', name: 'Ada', contact: `Write to ${email}.` };
+    const sample = changeSample('people', [[undefined, record]]);
+    const ada = person([], email);
+    const redactor = createRedactor(ada);
+    for (const format of FORMATS_FOR_PEOPLE) {
+      const text = messageText(format, sample, { id: 'wh_1', name: null });
+      const needles = needlesOf(ada, 'texts');
+      assert.ok(
+        needles.some((needle) => text.toLowerCase().includes(needle)),
+        `${format} ${email}`,
+      );
+      const held = { key: '', workflowId: 'people', text, about: sample.body };
+      assert.equal(TEXT_HOLDERS.deliveryBody(held, redactor), '"[erased]"', `${format} ${email}`);
+      const others = createRedactor(person([], 'bob@example.com'));
+      assert.deepEqual(JSON.parse(TEXT_HOLDERS.deliveryBody(held, others)), JSON.parse(text));
+    }
+  }
 });

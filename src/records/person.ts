@@ -1,4 +1,6 @@
 /** Recognizes a person in records and texts, and redacts texts. */
+import { escapedMarkdown } from '../model/messages/discord-markdown.ts';
+import { escaped as escapedHtml } from '../model/messages/letter-html.ts';
 import { parseExactly } from '../model/record.ts';
 
 export const ERASED = '[erased]';
@@ -238,6 +240,8 @@ function idPatterns(person: Person): RegExp[] {
   return [new RegExp(`${BEFORE}(?:${forms})${AFTER}`, 'gu')];
 }
 
+/** The forms in which a text may be written in JSON, in URLs, and in messages for people. */
 function spellings(text: string): string[] {
-  return [...new Set([text, jsonInside(text), encodeURIComponent(text)])];
+  const plain = [text, escapedMarkdown(text), escapedHtml(text)];
+  return [...new Set([...plain, ...plain.map(jsonInside), encodeURIComponent(text)])];
 }

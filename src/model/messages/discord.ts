@@ -1,4 +1,5 @@
 /** Messages for webhooks of Discord. Nobody is ever mentioned, and no Markdown of a record is interpreted. */
+import { escapedMarkdown as escaped } from './discord-markdown.ts';
 import { changeWords, fitted, isGone, moreFieldsWords, moreWords } from './fitted.ts';
 import type { Notice, NoticeGroup } from './notice.ts';
 import type { NoticeRow } from './notice-row.ts';
@@ -130,17 +131,6 @@ function fieldLine(row: NoticeRow, field: NoticeRow['fields'][number]): string {
 
 function fieldOf(name: string, value: string, inline: boolean): Field {
   return { name: name === '' ? NOTHING : name, value: value === '' ? NOTHING : value, inline };
-}
-
-/**
- * Escapes the Markdown of Discord, and what it makes of mentions, times, emoji and addresses. The escaped text is shown as
- * it is, also at the beginning of a line.
- */
-function escaped(text: string): string {
-  return text
-    .replace(/[\\*_~`|<>[\]()#@:]/g, '\\$&')
-    .replace(/^[-+]/, '\\$&')
-    .replace(/^(\d+)\./, '$1\\.');
 }
 
 function charactersOf({ title = '', description = '', fields, footer }: Embed): number {

@@ -17,3 +17,10 @@ const MAKERS: Readonly<Record<FormatForPeople, (notice: Notice) => unknown>> = {
 export function messageBody(format: FormatForPeople, notice: Notice): string {
   return JSON.stringify(MAKERS[format](notice));
 }
+
+/** Whether JSON text is a message that `messageBody` may have made. */
+export function isMessageForPeople(body: string): boolean {
+  const value: unknown = JSON.parse(body);
+  if (typeof value !== 'object' || value === null) return false;
+  return ['html', 'blocks', 'embeds', 'attachments'].some((name) => Object.hasOwn(value, name));
+}
