@@ -63,6 +63,7 @@ export const router = createRouter({
       tab('/runs', () => import('./pages/workflows/tabs.tsx'), 'RunsTab'),
       tab('/changes', () => import('./pages/workflows/changes.tsx'), 'ChangesTab'),
       tab('/webhooks', () => import('./pages/workflows/tabs.tsx'), 'WebhooksTab'),
+      tab('/feeds', () => import('./pages/workflows/feeds.tsx'), 'FeedsTab'),
       tab('/definition', () => import('./pages/workflows/definition.tsx'), 'DefinitionTab'),
       tab('/api', () => import('./pages/workflows/tabs.tsx'), 'ApiTab'),
     ]),

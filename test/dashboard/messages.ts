@@ -1,7 +1,9 @@
 /** Messages for people in the dashboard: previews, and deliveries that are shown as their readers see them. */
 import assert from 'node:assert/strict';
 import { after, before, describe } from 'node:test';
+import type { Locator } from 'playwright-core';
 import { signedInTests } from '../support/browser/browser.ts';
+import { startReceiver } from '../support/receiver.ts';
 import { startService, type TestService } from '../support/service.ts';
 
 describe('messages for people', () => {
@@ -69,4 +71,124 @@ describe('messages for people', () => {
       await page.emulateMedia({ colorScheme: 'light' });
     },
   );
+
+  pageTest(
+    'subscribes a chat with a digest: by its address, with a preview of the message and of its JSON',
+    async ({ page, open, t }) => {
+      const receiver = await startReceiver();
+      t.after(() => receiver.stop());
+      await open('webhooks');
+      await page.getByRole('button', { name: 'New webhook' }).first().click();
+      const dialog = page.getByRole('dialog', { name: 'New webhook' });
+      await choose(dialog, 'Workflow', 'Shop');
+      await dialog.getByRole('textbox', { name: 'URL' }).fill('https://discord.com/api/webhooks/1/x');
+      assert.ok(await dialog.getByRole('radio', { name: 'Discord' }).isChecked(), 'the address chooses it');
+      await dialog.getByText('Copy Webhook URL').waitFor();
+      await dialog.getByRole('radio', { name: 'Slack' }).click();
+      await dialog.getByRole('textbox', { name: 'URL of the incoming webhook' }).fill(receiver.url);
+      await dialog.getByText('This is not an address of Slack').waitFor();
+      assert.ok(await dialog.getByRole('checkbox', { name: 'workflow_data_change' }).isChecked());
+      assert.ok(!(await dialog.getByRole('checkbox', { name: 'workflow_finished' }).isChecked()));
+
+      const tried = dialog.getByRole('region', { name: 'The last events with this rule' });
+      const message = tried.getByRole('region', { name: 'Message in Slack' });
+      await message.getByText('shop: lamp changed').waitFor();
+      await tried.getByText('JSON', { exact: true }).first().click();
+      await tried.getByRole('group', { name: 'Body that would be sent' }).getByText('"blocks"').waitFor();
+
+      await choose(dialog, 'Send', 'gathered, every');
+      await dialog.getByRole('textbox', { name: 'Period' }).fill('1 fortnight');
+      await dialog
+        .getByText(/duration/)
+        .first()
+        .waitFor();
+      assert.ok(await dialog.getByRole('button', { name: 'Subscribe' }).isDisabled());
+      await choose(dialog, 'Send', 'gathered, once a day');
+      await choose(dialog, 'Time zone of this time', 'UTC');
+      await dialog.getByRole('button', { name: 'Subscribe' }).click();
+      await dialog.waitFor({ state: 'detached' });
+      await page.getByText('Gathered, at 08:00 (UTC)').waitFor();
+      await page.getByRole('tab', { name: 'Rule' }).click();
+      await choose(page.locator('#page'), 'Send', 'immediately');
+      await page.getByRole('button', { name: 'Save' }).click();
+      await page.getByText('Gathered, at 08:00 (UTC)').waitFor({ state: 'detached' });
+
+      await page.getByRole('button', { name: 'Send test event' }).click();
+      const sent = page.getByRole('region', { name: 'Request body' });
+      await sent.getByRole('region', { name: 'Message in Slack' }).getByText('A test message').waitFor();
+    },
+  );
+
+  pageTest('offers messages about failures, until a webhook sends them', async ({ page, open, t }) => {
+    const receiver = await startReceiver();
+    t.after(() => receiver.stop());
+    await open('');
+    await page.getByRole('button', { name: 'Tell me when something breaks' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Tell me when something breaks' });
+    const submit = dialog.getByRole('button', { name: 'Subscribe' });
+    await dialog.getByRole('textbox', { name: 'Mail address' }).fill('one@example.org, two@example.org');
+    await dialog.getByText('Enter one mail address').waitFor();
+    assert.ok(await submit.isDisabled());
+    await dialog.getByRole('radio', { name: 'Teams' }).click();
+    await dialog.getByRole('textbox', { name: 'URL of the workflow' }).fill(receiver.url);
+    await submit.click();
+    await page.getByRole('heading', { level: 1, name: 'When something breaks' }).waitFor();
+    await page.getByText('failed, webhook_failing, webhook_paused').waitFor();
+    await open('');
+    await page.getByRole('region', { name: 'Needs attention' }).waitFor();
+    await page.getByRole('button', { name: 'Tell me when something breaks' }).waitFor({ state: 'detached' });
+  });
+
+  pageTest('creates, changes, rotates and revokes a feed', async ({ page, open }) => {
+    const statusOf = async (url: string) => (await fetch(url)).status;
+    await open('workflows/shop/feeds');
+    await page.getByText('No feeds yet').waitFor();
+    await page.getByRole('button', { name: 'New feed' }).click();
+    const dialog = page.getByRole('dialog', { name: 'New feed' });
+    await dialog.getByRole('textbox', { name: 'Title' }).fill('Cheap things');
+    await dialog.getByRole('textbox', { name: 'Filter' }).fill('recrod.price < 50');
+    await dialog.locator('mark').waitFor();
+    assert.ok(await dialog.getByRole('button', { name: 'Create feed' }).isDisabled());
+    await dialog.getByRole('textbox', { name: 'Filter' }).fill('record.price < 50');
+    await dialog.getByRole('button', { name: 'Create feed' }).click();
+    await dialog.waitFor({ state: 'detached' });
+
+    const feed = page.getByRole('region', { name: 'Cheap things' });
+    await feed.getByText('One entry per changed record, of the last 30d, at most 50 entries').waitFor();
+    const addressOf = async () => (await feed.locator('[title$=".atom"]').getAttribute('title')) ?? '';
+    const first = await addressOf();
+    assert.match(await (await fetch(first)).text(), /<title>Cheap things<\/title>/);
+    await feed.getByRole('button', { name: 'Copy the address of Atom of Cheap things' }).click();
+    await feed.getByRole('button', { name: 'Copied' }).waitFor();
+    const [opened] = await Promise.all([
+      page.context().waitForEvent('page'),
+      feed.getByRole('button', { name: 'Open the page' }).click(),
+    ]);
+    await opened.getByRole('heading', { level: 1, name: 'Cheap things' }).waitFor();
+    await opened.getByText('lamp').first().waitFor();
+    await opened.close();
+
+    await feed.getByRole('button', { name: 'Edit Cheap things' }).click();
+    const editor = page.getByRole('dialog', { name: 'Edit Cheap things' });
+    await choose(editor, 'One entry per', 'Version');
+    await editor.getByRole('button', { name: 'Save' }).click();
+    await feed.getByText('One entry per version').waitFor();
+    assert.equal(await addressOf(), first);
+
+    await feed.getByRole('button', { name: 'Rotate Cheap things' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Rotate' }).click();
+    await feed.locator(`[title="${first}"]`).waitFor({ state: 'detached' });
+    const second = await addressOf();
+    assert.deepEqual([await statusOf(first), await statusOf(second)], [410, 200]);
+    await feed.getByRole('button', { name: 'Revoke Cheap things' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
+    await page.getByText('No feeds yet').waitFor();
+    assert.equal(await statusOf(second), 410);
+  });
 });
+
+/** Chooses an option of a select. */
+async function choose(within: Locator, label: string, option: string): Promise<void> {
+  await within.getByRole('combobox', { name: label, exact: true }).click();
+  await within.page().getByRole('option', { name: option }).first().click();
+}

@@ -19,7 +19,7 @@ const INSTEAD: readonly (readonly [found: string, instead: string])[] = [
   // Verbs that a service does not do
   ['answers?|answered|answering|answerable', 'returns, responds; response'],
   ['stands?|stood|standing', 'is, appears, is listed'],
-  ['tells?|telling|told', 'reports, shows, says; is set to, is passed'],
+  ['tells?(?! me\\b)|telling|told', 'reports, shows, says; is set to, is passed'],
   ['unless (?:said|given) otherwise', 'by default'],
   ['goes on|go on|went on|going on', 'continues'],
   ['goes by|go by|went by', 'depends on, passes'],

@@ -74,6 +74,18 @@ export const webhooksOfUrlQuery = (url: string) =>
     return items.filter((webhook) => webhook.url.split('?')[0] === url);
   });
 
+/** Whether a person gets a message when a run of any workflow fails. */
+export const isNoticedQuery = () =>
+  ask(['webhooks', 'noticed'], async (signal) => {
+    const { items } = await flowhook.webhooks.listDetails({ limit: MAX_SEARCHED, signal }).page();
+    return items.some(
+      ({ workflowId, events, format }) =>
+        workflowId === null &&
+        ['mail', 'slack', 'discord', 'teams'].includes(format) &&
+        ['*', 'workflow_failed'].some((event) => events.includes(event)),
+    );
+  });
+
 /** Counts the webhooks of a workflow, and those of them that are failing or paused. */
 export interface WebhookBadge {
   total: number;

@@ -52,4 +52,6 @@ test('explains how the service reacts to a status', () => {
   assert.match(hintFor({ outcome: 'http', status: 410 }) ?? '', /unsubscribed/);
   assert.match(hintFor({ outcome: 'http', status: 302 }) ?? '', /not followed/);
   assert.equal(hintFor({ outcome: 'ok', status: 204 }), undefined);
+  assert.match(hintFor({ outcome: 'smtp', status: 450 }) ?? '', /retried/);
+  assert.match(hintFor({ outcome: 'smtp', status: 550 }) ?? '', /Check the address/);
 });

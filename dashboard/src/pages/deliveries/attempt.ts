@@ -61,12 +61,13 @@ const HINTS: Record<Exclude<Attempt['outcome'], 'ok' | 'http'>, string> = {
     'This instance blocks webhooks to private networks. Its operator can allow this address with `FLOWHOOK_ALLOW_NETWORKS`.',
   protocol:
     'The receiver, or a proxy in front of it, closed the connection or sent something other than HTTP.',
-  smtp: 'Read the reply of the SMTP server. A mail that was refused with a code from 500 is not sent again by itself.',
+  smtp: 'The mail server did not take the mail. Its reply says why.',
 };
 
 /** What to do about a failed attempt; undefined if it succeeded. */
 export function hintFor({ outcome, status }: Pick<Attempt, 'outcome' | 'status'>): string | undefined {
   if (outcome === 'ok') return undefined;
+  if (outcome === 'smtp' && status !== null) return smtpHint(status);
   if (outcome !== 'http') return HINTS[outcome];
   if (status === null) return undefined;
   if (status >= 300 && status < 400) {
@@ -82,4 +83,12 @@ export function hintFor({ outcome, status }: Pick<Attempt, 'outcome' | 'status'>
     return 'The receiver got too many requests. Set a rate limit in the settings of the webhook.';
   if (status >= 500) return 'The receiver failed. Its log, or the response body, should say why.';
   return 'The receiver rejected the request. The response body should say why.';
+}
+
+function smtpHint(status: number): string {
+  if (status < 500) return 'The mail server asks to send it later, so it is retried.';
+  if (status === 550 || status === 551 || status === 553) {
+    return 'The mail server refuses this recipient permanently, so the mail is not sent again. Check the address.';
+  }
+  return 'The mail server refuses the mail permanently, so it is not sent again. Its reply says why.';
 }

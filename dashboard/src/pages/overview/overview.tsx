@@ -18,6 +18,7 @@ import { useSession } from '../../session.tsx';
 import { runColumns } from '../runs/runs.tsx';
 import { FirstStepsNote } from '../welcome/first-steps.tsx';
 import { suspects, type Trouble, troubles } from './attention.ts';
+import { NoticesOffer } from './notices.tsx';
 import styles from './overview.module.css';
 
 export function OverviewPage() {
@@ -27,6 +28,7 @@ export function OverviewPage() {
       <PageHeader title="Overview" meta={<span>{team.name}</span>} />
       <Stack gap="md">
         <FirstStepsNote />
+        <NoticesOffer />
         <Counters />
         <NeedsAttention />
         <DayCharts />

@@ -108,8 +108,8 @@ export function addressRemark(kind: DestinationKind, address: string): UrlRemark
   // Deliveries to an inspector do not leave this service.
   const remark = text.includes('/inspect/insp_') ? {} : urlRemark(text);
   if (kind === 'http' || remark.mistake !== undefined || chatOf(text) === kind) return remark;
-  const { label, placeholder } = DESTINATIONS[kind];
+  const { label } = DESTINATIONS[kind];
   return {
-    hint: `${label} gives out addresses such as ${placeholder}. This one gets the JSON that ${label} expects; make sure that it understands it.`,
+    hint: `This is not an address of ${label}. It gets the JSON that ${label} expects; make sure that it understands it.`,
   };
 }

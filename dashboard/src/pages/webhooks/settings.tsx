@@ -20,6 +20,7 @@ import { CommandLine } from '../../parts/copy.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { Section } from '../../parts/page.tsx';
 import { Note, Time } from '../../parts/values.tsx';
+import { isMail } from './destination.ts';
 import { headersFrom } from './typed.ts';
 
 /** Keyed by the settings, so that changes by others show up. */
@@ -81,7 +82,7 @@ export function WebhookSettings({ webhook }: { webhook: WebhookDetail }) {
           />
         </ActionForm>
       </Section>
-      <CustomHeaders webhook={webhook} />
+      {!isMail(webhook.url) && <CustomHeaders webhook={webhook} />}
     </>
   );
 }

@@ -1,16 +1,5 @@
 /** The dialog that subscribes a URL to the events of a workflow, with a filter if wanted. */
-import {
-  Alert,
-  Anchor,
-  Checkbox,
-  Collapse,
-  Group,
-  Modal,
-  Select,
-  Stack,
-  Text,
-  TextInput,
-} from '@mantine/core';
+import { Alert, Anchor, Checkbox, Collapse, Group, Modal, Select, Stack, Text } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
@@ -24,15 +13,28 @@ import { ErrorBox, Section } from '../../parts/page.tsx';
 import { Prose } from '../../parts/values.tsx';
 import { eventTypesQuery } from '../../queries/events.ts';
 import { workflowNamesQuery } from '../../queries/workflows.ts';
+import { addressRemark, DESTINATION_KINDS, type DestinationKind, urlFrom } from './destination.ts';
+import { DestinationFields } from './destination-fields.tsx';
+import { DigestFields, ZoneField } from './rule/digest-fields.tsx';
 import { CHANGE_EVENT, FilterFields, ShapeFields } from './rule/rule-fields.tsx';
-import { hasRule, NO_RULE, type RuleForm, ruleOf, seemsToReadRecords } from './rule/rule-form.ts';
+import {
+  type Format,
+  hasRule,
+  MY_ZONE,
+  NO_RULE,
+  type RuleForm,
+  ruleOf,
+  seemsToReadRecords,
+} from './rule/rule-form.ts';
 import { TriedEvents } from './rule/tried-events.tsx';
 import { useTriedRule } from './rule/tried-rule.ts';
 import styles from './subscribe.module.css';
-import { urlRemark } from './typed.ts';
 
 const EVERY_WORKFLOW = '';
 const REFUSED = 'Deliveries will be refused';
+/** The events to start with: people do not want a message for every run. */
+const FIRST_EVENTS = ['workflow_finished', 'workflow_failed'];
+const FIRST_EVENTS_FOR_PEOPLE = [CHANGE_EVENT, 'workflow_failed'];
 
 interface SubscribeDefaults {
   workflowId?: string | undefined;
@@ -63,8 +65,9 @@ function SubscribeForm({ defaults, onClose }: { defaults: SubscribeDefaults; onC
   const { data: workflows = [] } = useQuery(workflowNamesQuery());
   const navigate = useNavigate();
   const [workflowId, setWorkflowId] = useState(defaults.workflowId ?? EVERY_WORKFLOW);
-  const [url, setUrl] = useState(defaults.url ?? '');
-  const [events, setEvents] = useState<string[]>(['workflow_finished', 'workflow_failed']);
+  const [kind, setKind] = useState<DestinationKind>('http');
+  const [address, setAddress] = useState(defaults.url ?? '');
+  const [events, setEvents] = useState<string[]>(FIRST_EVENTS);
   const [form, setForm] = useState(NO_RULE);
   const [made, setMade] = useState<{ webhookId: string; message: string }>();
   const [refusal, setRefusal] = useState<string | null>(null);
@@ -74,11 +77,19 @@ function SubscribeForm({ defaults, onClose }: { defaults: SubscribeDefaults; onC
     if (seemsToReadRecords(fields.filter ?? '') && !seemsToReadRecords(form.filter))
       setEvents([CHANGE_EVENT]);
   };
+  const send = (next: DestinationKind) => {
+    if (next === kind) return;
+    setKind(next);
+    const isHttp = next === 'http';
+    setForm((now) => ({ ...now, format: isHttp ? 'standard' : next, timeZone: isHttp ? '' : MY_ZONE }));
+    const before = kind === 'http' ? FIRST_EVENTS : FIRST_EVENTS_FOR_PEOPLE;
+    if (events.join() === before.join()) setEvents(isHttp ? FIRST_EVENTS : FIRST_EVENTS_FOR_PEOPLE);
+  };
   const isRule = hasRule(form);
   const of = { workflowId: workflowId === EVERY_WORKFLOW ? null : workflowId, events };
   const tried = useTriedRule(form, { ...of, isOn: isRule });
   const rule = { form, onChange: change, tried, ...of };
-  const remark = url.includes('/inspect/insp_') ? {} : urlRemark(url.trim());
+  const remark = addressRemark(kind, address);
 
   const show = (webhookId: string) => {
     onClose();
@@ -86,7 +97,7 @@ function SubscribeForm({ defaults, onClose }: { defaults: SubscribeDefaults; onC
   };
   const subscribe = useAction({
     run: async () => {
-      const input = { url: url.trim(), events };
+      const input = { url: urlFrom(kind, address), events };
       const name = form.name.trim() || null;
       if (of.workflowId !== null && !isRule && name === null)
         return flowhook.webhooks.subscribe({ workflowId, ...input });
@@ -110,7 +121,7 @@ function SubscribeForm({ defaults, onClose }: { defaults: SubscribeDefaults; onC
     run: () => flowhook.inspectors.create(),
     changes: ['inspectors'],
     onDone: (inspector) => {
-      setUrl(inspector.url);
+      setAddress(inspector.url);
       setRefusal(inspector.refusal);
     },
   });
@@ -137,7 +148,9 @@ function SubscribeForm({ defaults, onClose }: { defaults: SubscribeDefaults; onC
     <ActionForm
       action={subscribe}
       verb="Subscribe"
-      isReady={url.trim() !== '' && remark.mistake === undefined && events.length > 0 && !tried.hasMistake}
+      isReady={
+        address.trim() !== '' && remark.mistake === undefined && events.length > 0 && !tried.hasMistake
+      }
       onBack={onClose}
     >
       <Select
@@ -148,35 +161,41 @@ function SubscribeForm({ defaults, onClose }: { defaults: SubscribeDefaults; onC
         allowDeselect={false}
         searchable={workflows.length > 8}
       />
-      <Stack gap={4}>
-        <TextInput
-          label="URL"
-          description="Receives a POST request with JSON for every event"
-          placeholder="https://example.com/hooks/flowhook"
-          type="url"
-          value={url}
-          onChange={({ currentTarget }) => {
-            setUrl(currentTarget.value);
-            setRefusal(null);
-          }}
-          error={remark.mistake}
-          required
-          maxLength={2_048}
-          data-autofocus
-        />
-        {(refusal ?? remark.hint) !== undefined && (
-          <Alert color={refusal === null ? 'gray' : 'orange'} p="xs" icon={<Icon name="warning" size={14} />}>
-            <Prose text={refusal ?? remark.hint ?? ''} />
-          </Alert>
+      <DestinationFields
+        kinds={DESTINATION_KINDS}
+        kind={kind}
+        address={address}
+        onChange={(to) => {
+          setAddress(to.address);
+          send(to.kind);
+          setRefusal(null);
+        }}
+        refusal={refusal}
+      >
+        {kind === 'http' && (
+          <ActionButton
+            variant="subtle"
+            icon="inspector"
+            action={inspect}
+            style={{ alignSelf: 'flex-start' }}
+          >
+            Use an inspector URL
+          </ActionButton>
         )}
-        <ActionButton variant="subtle" icon="inspector" action={inspect} style={{ alignSelf: 'flex-start' }}>
-          Use an inspector URL
-        </ActionButton>
-      </Stack>
+      </DestinationFields>
       <FilterFields {...rule} />
       <EventChoice chosen={events} onChange={setEvents} />
-      <More>
-        <ShapeFields {...rule} />
+      {kind !== 'http' && <DigestFields {...rule} />}
+      <More
+        words={
+          kind === 'http'
+            ? 'format, digest, first version, cooldown and name'
+            : 'time zone, first version, cooldown and name'
+        }
+      >
+        <ShapeFields {...rule} formats={kind === 'http' ? FORMATS : []} />
+        {kind === 'http' && <DigestFields {...rule} />}
+        <ZoneField {...rule} />
       </More>
       {isRule && (
         <Section title="The last events with this rule">
@@ -187,8 +206,11 @@ function SubscribeForm({ defaults, onClose }: { defaults: SubscribeDefaults; onC
   );
 }
 
+/** Messages for Slack, Discord and Teams are destinations of their own. */
+const FORMATS: readonly Format[] = ['standard', 'cloudevents', 'template'];
+
 /** What few webhooks need. */
-function More({ children }: { children: ReactNode }) {
+function More({ words, children }: { words: string; children: ReactNode }) {
   const [isShown, shown] = useDisclosure(false);
   return (
     <Stack gap="sm">
@@ -200,7 +222,7 @@ function More({ children }: { children: ReactNode }) {
         onClick={shown.toggle}
         style={{ alignSelf: 'flex-start' }}
       >
-        {isShown ? 'Hide' : 'Show'} format, first version, cooldown and name
+        {isShown ? 'Hide' : 'Show'} {words}
       </Anchor>
       {isShown && children}
     </Stack>
@@ -246,9 +268,9 @@ function EventChoice({
   );
 }
 
-/** A test event needs no subscription. */
+/** Test events and digests need no subscription. */
 function isSelectable({ type }: EventKind): boolean {
-  return type !== 'webhook_test';
+  return !['webhook_test', 'webhook_digest'].includes(type);
 }
 
 function Kind({

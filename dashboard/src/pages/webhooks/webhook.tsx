@@ -21,10 +21,12 @@ import { dayUsageQuery } from '../../queries/team.ts';
 import { webhookQuery } from '../../queries/webhooks.ts';
 import { WebhookDecisions } from './decisions.tsx';
 import { NextAttempt, WebhookDeliveries } from './deliveries.tsx';
+import { addressOf, isMail } from './destination.ts';
 import { healthOf, percent, shortEvent, standing } from './health.ts';
-import { formOf, hasRule } from './rule/rule-form.ts';
+import { digestWords, formOf, hasRule } from './rule/rule-form.ts';
 import { RuleTab } from './rule/rule-tab.tsx';
 import { WebhookSecret, WebhookSettings } from './settings.tsx';
+import { isUnverified, Unverified } from './unverified.tsx';
 
 export function WebhookPage() {
   const { webhookId } = useParams({ from: '/webhooks/$webhookId' });
@@ -40,19 +42,19 @@ function Shown({ webhook }: { webhook: WebhookDetail }) {
   return (
     <>
       <PageHeader
-        title={webhook.name ?? webhook.url}
+        title={webhook.name ?? addressOf(webhook.url)}
         up={<PageLink to="/webhooks">Webhooks</PageLink>}
         id={webhook.id}
         meta={
           <>
-            <StateBadge state={state} />
+            <StateBadge state={state} label={isUnverified(webhook) ? 'Not verified' : undefined} />
             <InspectorLink url={webhook.url} />
           </>
         }
         actions={<WebhookActions webhook={webhook} />}
       />
       <Stack gap="lg">
-        <Trouble webhook={webhook} />
+        {isUnverified(webhook) ? <Unverified webhook={webhook} /> : <Trouble webhook={webhook} />}
         <FilterMistake webhook={webhook} />
         <WebhookFacts webhook={webhook} />
         <WebhookTabs webhook={webhook} />
@@ -104,7 +106,7 @@ function WebhookTabs({ webhook }: { webhook: WebhookDetail }) {
       </Tabs.Panel>
       <Tabs.Panel value="settings">
         <Stack gap="lg">
-          <WebhookSecret webhookId={webhook.id} />
+          {!isMail(webhook.url) && <WebhookSecret webhookId={webhook.id} />}
           <WebhookSettings webhook={webhook} key={JSON.stringify(webhook.settings)} />
         </Stack>
       </Tabs.Panel>
@@ -192,13 +194,16 @@ function FilterMistake({ webhook: { filterMistake } }: { webhook: WebhookDetail 
 }
 
 function WebhookFacts({ webhook }: { webhook: WebhookDetail }) {
-  const { name, url, workflowId, events, lastSuccessAt, createdAt } = webhook;
+  const { name, url, workflowId, events, digest, verifiedAt, lastSuccessAt, createdAt } = webhook;
+  const gathered = digestWords(digest);
   const { data: usage } = useQuery(dayUsageQuery({ webhookId: webhook.id }));
   const health = usage === undefined ? undefined : healthOf(usage);
   return (
     <Facts
       facts={[
-        ...(name === null ? [] : [['URL', <UrlText key="url" url={url} />] as const]),
+        ...(name === null
+          ? []
+          : [[isMail(url) ? 'Mail address' : 'URL', <UrlText key="url" url={url} />] as const]),
         [
           'Workflow',
           workflowId === null ? (
@@ -215,9 +220,11 @@ function WebhookFacts({ webhook }: { webhook: WebhookDetail }) {
             {events.includes('*') ? 'All' : events.map(shortEvent).join(', ')}
           </span>,
         ],
+        ...(gathered === null ? [] : [['Sent', `Gathered, ${gathered}`] as const]),
         ['Success (24 h)', health === undefined || health.success === null ? '–' : percent(health.success)],
         ['Response time (p95)', health === undefined || health.p95Ms === null ? '–' : duration(health.p95Ms)],
         ['Last delivered', <Time key="last" at={lastSuccessAt} none="Never" />],
+        ...(verifiedAt === null ? [] : [['Verified', <Time key="verified" at={verifiedAt} />] as const]),
         ['Subscribed', <Time key="created" at={createdAt} />],
       ]}
     />
@@ -252,7 +259,7 @@ function WebhookActions({ webhook }: { webhook: WebhookDetail }) {
   useShortcut('t', 'Send a test event', () => test.act());
   return (
     <>
-      {state === 'paused' ? (
+      {isUnverified(webhook) ? null : state === 'paused' ? (
         <ActionButton icon="play" action={resume}>
           Resume
         </ActionButton>
@@ -271,8 +278,8 @@ function WebhookActions({ webhook }: { webhook: WebhookDetail }) {
               <Text inherit ff="monospace" style={{ overflowWrap: 'anywhere' }}>
                 {url}
               </Text>
-              It receives no more events, and its waiting deliveries are canceled. If you subscribe the URL
-              again, it gets a new secret.
+              It receives no more events, and its waiting deliveries are canceled.
+              {!isMail(url) && ' If you subscribe the URL again, it gets a new secret.'}
             </>
           ),
           verb: 'Unsubscribe',

@@ -22,6 +22,7 @@ import { workflowNamesQuery } from '../../queries/workflows.ts';
 import { NeedsScope, useSession } from '../../session.tsx';
 import { healthOf, isAfter, lastFailure, percent, shortEvent, standing } from './health.ts';
 import { SubscribeButton } from './subscribe.tsx';
+import { isUnverified } from './unverified.tsx';
 
 export function WebhookListPage() {
   const { can } = useSession();
@@ -146,7 +147,7 @@ function Standing({ webhook }: { webhook: WebhookDetail }) {
     <Stack gap={0}>
       <StateBadge
         state={state}
-        label={isBackingOff ? 'Failing, backing off' : undefined}
+        label={isUnverified(webhook) ? 'Not verified' : isBackingOff ? 'Failing, backing off' : undefined}
         title={isBackingOff ? reason : (why ?? undefined)}
       />
       {since !== null && (

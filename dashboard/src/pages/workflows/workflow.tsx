@@ -22,6 +22,7 @@ const TABS = {
   runs: 'Runs',
   changes: 'Changes',
   webhooks: 'Webhooks',
+  feeds: 'Feeds',
   definition: 'Definition',
   api: 'API',
 } as const;

@@ -37,7 +37,14 @@ export function messageOf(body: string): Message | undefined {
   );
 }
 
-function chat(medium: Chat, parts: Part[]): Message | undefined {
+function chat(medium: Chat, all: readonly Part[]): Message | undefined {
+  const parts: Part[] = [];
+  for (const part of all) {
+    const last = parts.at(-1);
+    // In Teams, each line of code is a block.
+    if (last?.kind === 'code' && part.kind === 'code') last.text += `\n${part.text}`;
+    else parts.push({ ...part });
+  }
   return parts.length === 0 ? undefined : { medium, parts };
 }
 

@@ -15,7 +15,7 @@ import { Icon } from '../../../parts/icon.tsx';
 import { Note, Prose } from '../../../parts/values.tsx';
 import { ExpressionInput, MistakeText } from './expression-input.tsx';
 import { useKnownNames } from './known-names.ts';
-import { FIRST_TEMPLATE, type RuleForm, seemsToReadRecords } from './rule-form.ts';
+import { FIRST_TEMPLATE, type Format, isForPeople, type RuleForm, seemsToReadRecords } from './rule-form.ts';
 import {
   asksField,
   expressionOf,
@@ -47,8 +47,21 @@ interface RuleFieldsProps {
   tried: TriedRule;
 }
 
-/** What must happen: a starting point, and the expression. */
-export function FilterFields({ form, onChange, workflowId, events, tried }: RuleFieldsProps) {
+const WORDS = {
+  question: 'Notify me when',
+  anything: 'one of the events happens',
+  empty: 'every event is sent',
+};
+
+/** What must happen: a starting point, and the expression. @param props.words by default those of a webhook */
+export function FilterFields({
+  form,
+  onChange,
+  workflowId,
+  events,
+  tried,
+  words = WORDS,
+}: RuleFieldsProps & { words?: typeof WORDS }) {
   const known = useKnownNames(workflowId);
   const input = useRef<HTMLTextAreaElement>(null);
   const { filter } = form;
@@ -60,9 +73,9 @@ export function FilterFields({ form, onChange, workflowId, events, tried }: Rule
     <Stack gap="sm">
       <Group gap="sm" align="flex-start">
         <Select
-          label="Notify me when"
+          label={words.question}
           data={[
-            { value: ANYTHING, label: 'one of the events happens' },
+            { value: ANYTHING, label: words.anything },
             ...START_OPTIONS,
             { value: OWN, label: 'my own expression is true' },
           ]}
@@ -95,8 +108,8 @@ export function FilterFields({ form, onChange, workflowId, events, tried }: Rule
         label="Filter"
         description={
           <>
-            An expression that must be true. Empty: every event is sent. Type a name, or press Ctrl and Space,
-            for suggestions.{' '}
+            An expression that must be true. Empty: {words.empty}. Type a name, or press Ctrl and Space, for
+            suggestions.{' '}
             <Anchor inherit href="/docs/guide/guides/filters.html" underline="always">
               Examples
             </Anchor>
@@ -171,29 +184,39 @@ function StartFields({
   );
 }
 
-/** Format, first version, cooldown and name. */
-export function ShapeFields({ form, onChange, workflowId, tried }: RuleFieldsProps) {
+/** Format, first version, cooldown and name. @param props.formats those to choose from */
+export function ShapeFields({
+  form,
+  onChange,
+  workflowId,
+  tried,
+  formats,
+}: RuleFieldsProps & { formats: readonly Format[] }) {
   const known = useKnownNames(workflowId);
   const { name, format, template, firstVersion, cooldown } = form;
-  const mistake = tried.mistakeOf('template') ?? tried.mistakeOf('format');
+  const mistake = tried.mistakeOf('template');
   return (
     <Stack gap="sm">
       <SimpleGrid cols={{ base: 1, sm: 2 }} spacing="md">
-        <Select
-          label="Format"
-          description="What your receiver gets"
-          data={FORMATS}
-          value={format}
-          onChange={(value) => {
-            if (value === null) return;
-            const next = value as RuleForm['format'];
-            onChange({
-              format: next,
-              ...(next === 'template' && template === '' ? { template: FIRST_TEMPLATE } : {}),
-            });
-          }}
-          allowDeselect={false}
-        />
+        {formats.length > 1 && (
+          <Select
+            label="Format"
+            description="What your receiver gets"
+            data={formats.map((value) => ({ value, label: FORMATS[value] }))}
+            value={format}
+            onChange={(value) => {
+              if (value === null) return;
+              const next = value as Format;
+              onChange({
+                format: next,
+                ...(next === 'template' && template === '' ? { template: FIRST_TEMPLATE } : {}),
+                ...(isForPeople(next) ? {} : { timeZone: '' }),
+              });
+            }}
+            error={tried.mistakeOf('format')?.message}
+            allowDeselect={false}
+          />
+        )}
         <Select
           label="First version"
           description="By default skipped if the filter reads records"
@@ -210,10 +233,11 @@ export function ShapeFields({ form, onChange, workflowId, tried }: RuleFieldsPro
         <TextInput
           label="Cooldown per record"
           description="Such as 30m, 6h or 7d"
-          placeholder="None"
+          placeholder={form.digest === '' ? 'None' : 'A digest already gathers changes'}
           value={cooldown}
           onChange={({ currentTarget }) => onChange({ cooldown: currentTarget.value })}
           error={tried.mistakeOf('cooldown')?.message}
+          disabled={form.digest !== '' && cooldown === ''}
         />
         <TextInput
           label="Name of the webhook"
@@ -255,11 +279,15 @@ export function ShapeFields({ form, onChange, workflowId, tried }: RuleFieldsPro
   );
 }
 
-const FORMATS: { value: RuleForm['format']; label: string }[] = [
-  { value: 'standard', label: 'Standard' },
-  { value: 'cloudevents', label: 'CloudEvents' },
-  { value: 'template', label: 'Template' },
-];
+const FORMATS: Record<Format, string> = {
+  standard: 'Standard',
+  cloudevents: 'CloudEvents',
+  template: 'Template',
+  slack: 'Slack',
+  discord: 'Discord',
+  teams: 'Teams',
+  mail: 'Mail',
+};
 
 /** The starting point of this kind; it keeps the field and value of the previous one where they fit. */
 function begun(kind: StartKind, before: Start | undefined, fields: readonly Field[]): Start {

@@ -5,8 +5,9 @@ import type { WebhookDetail } from '../../../../../client/src/flowhook-client.ts
 import { flowhook } from '../../../client.ts';
 import { ActionForm, useAction } from '../../../parts/action.tsx';
 import { Section } from '../../../parts/page.tsx';
+import { DigestFields, ZoneField } from './digest-fields.tsx';
 import { FilterFields, ShapeFields } from './rule-fields.tsx';
-import { formOf, type RuleForm, ruleOf } from './rule-form.ts';
+import { formatsOf, formOf, type RuleForm, ruleOf } from './rule-form.ts';
 import { TriedEvents } from './tried-events.tsx';
 import { useTriedRule } from './tried-rule.ts';
 
@@ -33,7 +34,9 @@ export function RuleTab({ webhook }: { webhook: WebhookDetail }) {
           isReady={!tried.hasMistake && JSON.stringify(before) !== JSON.stringify(form)}
         >
           <FilterFields {...fields} />
-          <ShapeFields {...fields} />
+          <DigestFields {...fields} />
+          <ShapeFields {...fields} formats={formatsOf(webhook.url)} />
+          <ZoneField {...fields} />
         </ActionForm>
       </Section>
       <Section title="The last events with this rule">
