@@ -180,7 +180,7 @@ export class Webhooks {
   /**
    * Sends the mail again with which the reader of an address confirms it.
    *
-   * @throws NotFound
+   * @throws NotFound; FlowhookError `mail_failed` with the words of the SMTP server, `verification_limit`
    */
   verify(webhookId: string, options: CallOptions = {}): Promise<{ message: string; webhook: WebhookDetail }> {
     return this.#transport.json({ ...options, method: 'POST', path: `${pathOf(webhookId)}/verify` });

@@ -218,6 +218,8 @@ test('creates, updates, tests and pauses webhooks, and replays deliveries', asyn
   assert.equal((await webhooks.update(made.id, { timeoutMs: 5_000 })).settings.timeoutMs, 5_000);
   assert.equal((await webhooks.pause(made.id, { reason: 'lunch' })).pausedReason, 'lunch');
   assert.equal((await webhooks.resume(made.id)).state, 'active');
+  const refused = webhooks.verify(made.id);
+  await assert.rejects(refused, { code: 'field_invalid' }, 'only webhooks that send mail have an address');
   assert.match((await webhooks.rotate(made.id, { overlapHours: 1 })).secret, /^whsec_/);
   const { deliveryId, eventId } = await webhooks.test(made.id);
   await receiver.until((all) => all.some(({ event }) => event.id === eventId), 'the test');
@@ -447,6 +449,8 @@ const NOT_OF_THE_CLIENT = [
   '/metrics',
   '/inspect/{address}',
   '/feeds/{feedAddress}',
+  '/mail/verify/{mailToken}',
+  '/mail/unsubscribe/{mailToken}',
 ];
 
 test('every route was called', () => {

@@ -37,7 +37,7 @@ const STATUSES: Readonly<Record<number, readonly [title: string, then: string]>>
     'Conflict',
     'The request conflicts with the current state, such as an unfinished job. If waiting helps, `retry-after` has the number of seconds.',
   ],
-  410: ['Gone', 'The object existed, and is permanently deleted.'],
+  410: ['Gone', 'The object existed, and is permanently deleted, or its link has expired.'],
   412: [
     'Precondition failed',
     'The object has changed. Read it again, and repeat the change on the new state.',
@@ -53,6 +53,7 @@ const STATUSES: Readonly<Record<number, readonly [title: string, then: string]>>
   431: ['Headers too large', 'Send fewer or shorter headers.'],
   500: ['Internal error', 'The service has a bug. Report the `x-request-id` to its operator.'],
   501: ['Not implemented', 'Send the body with another transfer coding.'],
+  502: ['Bad gateway', 'Another server failed, which the request needs. The sentence has its words.'],
   503: [
     'Unavailable',
     'The request had no effect. Repeat it after `retry-after` seconds, with the same `idempotency-key` if it had one.',

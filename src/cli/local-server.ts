@@ -77,6 +77,9 @@ export const OPERATIONS: readonly Line[] = [
     pauseWebhook: 'POST /v1/integrations/webhooks/{webhookId=wh_*}/pause',
     resumeWebhook: 'POST /v1/integrations/webhooks/{webhookId=wh_*}/resume',
   }),
+  ...linesOf(() => import('../http/routes/mail.ts'), {
+    verifyWebhook: 'POST /v1/integrations/webhooks/{webhookId=wh_*}/verify',
+  }),
   ...linesOf(() => import('../http/routes/secrets.ts'), {
     readWebhookSecret: 'GET /v1/integrations/webhooks/{webhookId=wh_*}/secret',
     rotateWebhookSecret: 'POST /v1/integrations/webhooks/{webhookId=wh_*}/rotate',
@@ -208,19 +211,25 @@ async function sealingServices(store: Store, config: Config) {
   const { openSealer } = await import('../teams/encryption-key.ts');
   const { createResolver } = await import('../net/resolver.ts');
   const { FeedAddresses } = await import('../http/feeds/addresses.ts');
+  const { createMailing } = await import('../webhooks/mail/mailing.ts');
   const sealer = await openSealer(config, store).catch(withoutKey);
+  const resolver = createResolver();
   const publicUrl = () => urlOfServer(config);
+  const mailing = createMailing(config, { sealer, resolver, publicUrl, now: () => store.now() });
   return {
     feedAddresses: new FeedAddresses({ sealer, publicUrl, log: silentLogger }),
     webhooks: {
       store,
       sealer,
       policy: config.allowNetworks,
-      resolver: createResolver(),
+      resolver,
+      mailing,
       log: silentLogger,
       limit: config.maxWebhooksPerWorkflow,
     },
     erasure: { store, sealer, directories: [], forget: async () => {} },
+    // An open connection would keep the command from ending.
+    close: async () => mailing.close(),
   };
 }
 

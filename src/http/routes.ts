@@ -34,6 +34,13 @@ import {
 import { readJobLogs } from './routes/job-logs.ts';
 import { cancelJob, countJobs, listJobs, queueJob, readJob, rerunJob, runJobNow } from './routes/jobs.ts';
 import { createKey, listKeys, revokeKey, rotateKey } from './routes/keys.ts';
+import {
+  confirmAddress,
+  endMails,
+  readUnsubscription,
+  readVerification,
+  verifyWebhook,
+} from './routes/mail.ts';
 import { openApiOperations } from './routes/openapi.ts';
 import { erasePerson, exportPersonalData } from './routes/persons.ts';
 import { pushRecords } from './routes/push.ts';
@@ -112,6 +119,7 @@ export const routes: readonly Route[] = [
   route('POST', '/v1/integrations/webhooks/{webhookId=wh_*}/test', 'webhooks', testWebhook),
   route('POST', '/v1/integrations/webhooks/{webhookId=wh_*}/pause', 'webhooks', pauseWebhook),
   route('POST', '/v1/integrations/webhooks/{webhookId=wh_*}/resume', 'webhooks', resumeWebhook),
+  route('POST', '/v1/integrations/webhooks/{webhookId=wh_*}/verify', 'webhooks', verifyWebhook),
   route('GET', '/v1/integrations/webhooks/{webhookId=wh_*}/deliveries', 'webhooks', listWebhookDeliveries),
   route('GET', '/v1/integrations/webhooks/{webhookId=wh_*}/decisions', 'webhooks', listWebhookDecisions),
   route('POST', '/v1/integrations/webhooks/{webhookId=wh_*}/replay', 'webhooks', replayDeliveries),
@@ -155,6 +163,10 @@ export const routes: readonly Route[] = [
 
   // Without a key.
   route('GET', '/feeds/{feedAddress}', null, readFeedDocument),
+  route('GET', '/mail/verify/{mailToken}', null, readVerification),
+  route('POST', '/mail/verify/{mailToken}', null, confirmAddress),
+  route('GET', '/mail/unsubscribe/{mailToken}', null, readUnsubscription),
+  route('POST', '/mail/unsubscribe/{mailToken}', null, endMails),
   ...METHODS.map((method) => route(method, '/inspect/{address}', null, inspectBy(method))),
   route('GET', '/.well-known/webhook-signing-keys', null, readDefaultSigningKeys),
   route('GET', '/.well-known/webhook-signing-keys/{teamId}', null, readSigningKeys),

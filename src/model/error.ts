@@ -124,7 +124,7 @@ export const ERRORS = {
     'The address of this webhook is not verified. Its owner must open the link in the verification mail, which POST /v1/integrations/webhooks/{webhookId}/verify sends again',
   ],
   verification_limit: [
-    429,
+    409,
     'Five verification mails were sent to this address within 24 hours. Try again tomorrow, and check the spam folder until then',
   ],
   mail_unavailable: [
@@ -134,6 +134,19 @@ export const ERRORS = {
   feed_not_found: [404, 'No feed found'],
   feed_ended: [410, 'This feed was revoked, or has a new address. Ask its owner for the current address'],
   feed_limit: [400, 'This workflow has reached its maximum number of feeds. Revoke one first'],
+
+  mail_failed: [
+    502,
+    'The SMTP server cannot be reached, or refused the mail. Try again, or ask the operator to check FLOWHOOK_SMTP_URL',
+  ],
+  mail_link_invalid: [
+    404,
+    'This link is not complete, or the notices that it belongs to do not exist any more. Open the whole link of the mail',
+  ],
+  mail_link_expired: [
+    410,
+    'This link was valid for seven days. Ask the person who set up the notices to send the verification mail again',
+  ],
 
   inspector_limit: [400, 'The team has reached its maximum number of inspectors. Delete one first'],
 

@@ -174,6 +174,7 @@ export async function startService(
     });
     const {
       resolver,
+      mailing,
       deliveryEngine,
       ruleEngine,
       examiner,
@@ -230,6 +231,7 @@ export async function startService(
       examiner,
       sealer,
       resolver,
+      mailing,
       forget,
       publicUrl,
       node: () => ({

@@ -16,6 +16,7 @@ import type { Dashboard } from '../http/ui/dashboard.ts';
 import type { Resolver } from '../net/resolver.ts';
 import type { Sealer } from '../std/seal.ts';
 import { Inspection } from '../webhooks/inspection.ts';
+import type { Mailing } from '../webhooks/mail/mailing.ts';
 
 /** Parts that are made elsewhere. All other parts are made here from the settings. */
 type Given = Pick<
@@ -36,13 +37,14 @@ type Given = Pick<
     dashboard: Dashboard | undefined;
     sealer: Sealer;
     resolver: Resolver;
+    mailing: Mailing;
     /** Removes the cached response bodies of a workflow. */
     forget(place: { teamId: string; workflowId: string }): Promise<void>;
     publicUrl(): string;
   };
 
 export function createWire(config: Config, given: Given): App {
-  const { dashboard, sealer, resolver, forget, publicUrl, ...parts } = given;
+  const { dashboard, sealer, resolver, mailing, forget, publicUrl, ...parts } = given;
   const { store, log } = parts;
   const {
     allowNetworks: policy,
@@ -78,7 +80,7 @@ export function createWire(config: Config, given: Given): App {
           return forget(place);
         },
       },
-      webhooks: { store, sealer, policy, resolver, log, limit: config.maxWebhooksPerWorkflow },
+      webhooks: { store, sealer, policy, resolver, mailing, log, limit: config.maxWebhooksPerWorkflow },
       quotas: config.quotas,
       ceilings: config.ceilings,
       apiSecrets: (team) => apiSecrets({ directory, team, environment: config.environment }),

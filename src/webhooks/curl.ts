@@ -1,6 +1,7 @@
 /** Formats a delivery as a `curl` command with a new signature. */
 import { mediaTypeOf } from '../model/delivery.ts';
 import { Problem } from '../model/error.ts';
+import { isMailUrl } from '../model/messages/mail-address.ts';
 import { toIso } from '../std/clock.ts';
 import { HIDDEN } from './destination.ts';
 import { headerNames, openSecretKey, type WebhookDeps } from './sealed.ts';
@@ -26,7 +27,8 @@ interface DeliveryCommand {
  * Returns a command that sends the event of a delivery to its webhook again. The service neither counts nor logs the
  * request of the command.
  *
- * @throws Problem `delivery_not_found`, also if the webhook of the delivery has been unsubscribed
+ * @throws Problem `delivery_not_found`, also if the webhook of the delivery has been unsubscribed; `field_invalid` for a
+ *   mail
  */
 export async function deliveryCommand(
   deps: Pick<WebhookDeps, 'store' | 'sealer' | 'log'>,
@@ -41,6 +43,12 @@ export async function deliveryCommand(
   if (webhook === undefined || sealed === undefined) {
     throw new Problem('delivery_not_found', {
       sentence: 'The webhook of this delivery has been unsubscribed, so the request cannot be signed',
+    });
+  }
+  if (isMailUrl(webhook.url)) {
+    throw new Problem('field_invalid', {
+      sentence:
+        'This delivery is a mail, which no command can send as a request. Send it again with POST /v1/deliveries/{deliveryId}/replay',
     });
   }
   const url = new URL(webhook.url);

@@ -9,6 +9,7 @@ import type { Resolver } from '../net/resolver.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Sealer } from '../std/seal.ts';
 import type { Store } from '../store/store.ts';
+import type { Mailing } from './mail/mailing.ts';
 
 /** The dependencies of the operations on webhooks. */
 export interface WebhookDeps {
@@ -16,6 +17,8 @@ export interface WebhookDeps {
   sealer: Sealer;
   policy: AddressPolicy;
   resolver: Resolver;
+  /** Default: this process cannot send mail. */
+  mailing?: Mailing | undefined;
   /**
    * Logs that headers cannot be decrypted. The command line passes no logger, because it reports this problem itself.
    */

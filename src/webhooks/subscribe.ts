@@ -11,6 +11,7 @@ import {
   type WebhookSettings,
 } from '../model/webhook.ts';
 import { within } from '../std/clock.ts';
+import { sendVerification, storedDestination } from './mail/verification.ts';
 import { headersMistake, newSealedSecret, sealHeaders, type WebhookDeps, webhookSecret } from './sealed.ts';
 
 const MAX_NAMED_EVENTS = 10;
@@ -20,9 +21,9 @@ const MAX_NAMED_EVENTS = 10;
  * `workflowId` is null, the webhook receives the events of all workflows of the team. `settings`, `name` and the rest of
  * `rule` apply only to a new webhook. `url` and `events` must be valid (`model/webhook.ts`).
  *
- * @returns the webhook, and a message with its id, with warnings about unknown event names, and with a warning if the
- *   address policy will reject the URL
- * @throws Problem `workflow_not_found`, `webhook_limit`
+ * @returns the webhook, and a message with its id, with warnings about unknown event names, with a warning if the
+ *   address policy will reject the URL, and for a `mailto:` URL with what happened to the verification mail
+ * @throws Problem `workflow_not_found`, `webhook_limit`; for a `mailto:` URL `mail_unavailable`, `field_invalid`
  */
 export async function subscribeWebhook(
   deps: WebhookDeps,
@@ -36,8 +37,10 @@ export async function subscribeWebhook(
     rule?: Rule | null;
   },
 ): Promise<{ webhook: Webhook; message: string }> {
+  const url = await storedDestination(deps, input.url);
   const result = await deps.store.webhooks.subscribe({
     ...input,
+    url,
     settings: { ...DEFAULT_WEBHOOK_SETTINGS, ...settingsOf(input.settings ?? {}) },
     secret: newSealedSecret(deps.sealer, input.teamId),
     limit: deps.limit,
@@ -54,11 +57,31 @@ export async function subscribeWebhook(
   const sentences = [
     result.outcome === 'created'
       ? `Subscribed: webhook ${webhook.id}.`
-      : `Already subscribed: webhook ${webhook.id} has the same workflow, URL and events, and is active.`,
+      : `Already subscribed: webhook ${webhook.id} has the same workflow, URL and events, and is ${webhook.state}.`,
     eventsWarning(input.events),
-    await addressWarning(deps, input.url, input.teamId),
+    ...(isMailUrl(url)
+      ? await verificationWords(deps, webhook, result.outcome === 'created')
+      : [await addressWarning(deps, url, input.teamId)]),
   ];
   return { webhook, message: sentences.filter((sentence) => sentence !== '').join(' ') };
+}
+
+/** Sends the verification mail of a new webhook whose address is not verified yet. */
+async function verificationWords(deps: WebhookDeps, webhook: Webhook, isNew: boolean): Promise<string[]> {
+  if (webhook.verifiedAt !== null) return [];
+  if (!isNew) {
+    return [
+      `Its address is not verified: POST /v1/integrations/webhooks/${webhook.id}/verify sends the mail again.`,
+    ];
+  }
+  try {
+    const { message } = await sendVerification(deps, webhook);
+    return ['It is paused until its address is verified.', message];
+  } catch (error) {
+    // The webhook exists, so the call succeeds all the same.
+    if (error instanceof Problem) return ['It is paused until its address is verified.', `${error.message}.`];
+    throw error;
+  }
 }
 
 function eventsWarning(events: readonly string[]): string {

@@ -12,6 +12,7 @@ import type { Scope } from '../../src/model/team.ts';
 import { mintKey } from '../../src/teams/keys.ts';
 import { makeLink } from '../../src/teams/sessions.ts';
 import { runCommand } from '../support/cli/commands.ts';
+import { type SmtpReceiver, smtpReceiver } from '../support/mail/smtp-receiver.ts';
 import { startService, type TestService } from '../support/service.ts';
 
 type Json = Record<string, unknown>;
@@ -22,12 +23,18 @@ const SECRETS = ['hook-password', 'query-token', 'header-token', EMAIL];
 const URL_WITH_SECRETS = 'http://user:hook-password@127.0.0.1:9/hook?token=query-token';
 
 let service: TestService;
+let smtp: SmtpReceiver;
 let admin: { key: string; id: string };
 let root: string;
 
 before(async () => {
   root = await mkdtemp(join(tmpdir(), 'flowhook-audit-'));
+  smtp = await smtpReceiver();
   service = await startService({
+    settings: {
+      FLOWHOOK_SMTP_URL: `smtp://127.0.0.1:${smtp.port}`,
+      FLOWHOOK_MAIL_FROM: 'flowhook@example.org',
+    },
     dashboard: { root },
     // The longest pause before another attempt.
     random: () => 0.99,
@@ -46,6 +53,7 @@ before(async () => {
 });
 after(async () => {
   await service.stop();
+  await smtp.close();
   await rm(root, { recursive: true, force: true });
 });
 
@@ -73,6 +81,16 @@ async function makeWebhook(): Promise<string> {
   const hook = { webhookUrl: `${URL_WITH_SECRETS}&n=${Math.random()}`, events: ['*'] };
   const made = await call('POST', '/v1/integrations/webhooks', hook);
   return String(made.id);
+}
+/** Makes a webhook that sends mail. Returns its ID and the link that confirms its address. */
+async function makeMailWebhook(): Promise<{ id: string; link: string }> {
+  const count = smtp.mails.length;
+  const { id } = await call('POST', hooks, { webhookUrl: `mailto:a${count}@example.com`, events: ['*'] });
+  const { mail } = await smtp.mail(count + 1);
+  return { id: String(id), link: /http:\S+\/mail\/verify\/\S+/.exec(mail.text ?? '')?.[0] ?? '' };
+}
+async function click(link: string): Promise<void> {
+  assert.equal((await fetch(link, { method: 'POST' })).status, 200);
 }
 const makeInspector = async () => String((await call('POST', '/v1/inspectors', {})).id);
 const feeds = '/v1/workflows/people/feeds';
@@ -168,6 +186,31 @@ const CASES: Record<string, [action: string, prepare: () => Promise<() => Promis
       const id = await makeWebhook();
       await call('POST', `${hooks}/${id}/pause`);
       return () => call('POST', `${hooks}/${id}/resume`);
+    },
+  ],
+  verifyWebhook: [
+    'webhooks.sendVerification',
+    async () => {
+      const { id } = await makeMailWebhook();
+      return () => call('POST', `${hooks}/${id}/verify`);
+    },
+  ],
+  confirmAddress: [
+    'webhooks.verify',
+    async () => {
+      const { link } = await makeMailWebhook();
+      return () => click(link);
+    },
+  ],
+  endMails: [
+    'webhooks.withdraw',
+    async () => {
+      const { id, link } = await makeMailWebhook();
+      await click(link);
+      const count = smtp.mails.length;
+      await call('POST', `${hooks}/${id}/test`);
+      const { headers } = await smtp.mail(count + 1);
+      return () => click((headers['list-unsubscribe'] ?? '').slice(1, -1));
     },
   ],
   replayWebhookDeliveries: [
@@ -301,6 +344,9 @@ test('every route that changes something has a case, or a reason to leave no lin
   );
 });
 
+/** Readers of mails have no key. */
+const WITHOUT_KEY = ['confirmAddress', 'endMails'];
+
 for (const { operation } of changing) {
   test(`${operation.id} leaves a line with the caller and the address`, async () => {
     const [action, prepare] = CASES[operation.id] ?? [];
@@ -314,9 +360,9 @@ for (const { operation } of changing) {
     assert.deepEqual(
       { ...line?.author, requestId: typeof line?.author.requestId },
       {
-        kind: isSignIn ? 'session' : 'key',
-        id: admin.id,
-        name: 'laptop',
+        ...(WITHOUT_KEY.includes(operation.id)
+          ? { kind: 'unknown', id: null, name: null }
+          : { kind: isSignIn ? 'session' : 'key', id: admin.id, name: 'laptop' }),
         address: '127.0.0.1',
         requestId: 'string',
       },

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { FEED_TOKEN } from '../../src/resources/examples.ts';
+import { smtpReceiver } from '../support/mail/smtp-receiver.ts';
 import { type Answer, startService } from '../support/service.ts';
 
 interface Described {
@@ -13,14 +14,22 @@ interface Described {
 
 type Json = Record<string, unknown>;
 
+const smtp = await smtpReceiver();
 const service = await startService({
+  settings: {
+    FLOWHOOK_SMTP_URL: `smtp://127.0.0.1:${smtp.port}`,
+    FLOWHOOK_MAIL_FROM: 'flowhook@example.org',
+  },
   workflows: {
     'default/quick.yaml': `source: { type: command, command: [printf, '{"id":1}\\n'] }\n`,
     'default/broken.yaml':
       'retries: { max: 10, backoff: 10m }\nsource: { type: command, command: [/bin/false] }\n',
   },
 });
-after(() => service.stop());
+after(async () => {
+  await service.stop();
+  await smtp.close();
+});
 const { paths } = (await service.call('GET', '/openapi.json')).body as {
   paths: Record<string, Record<string, Described>>;
 };
@@ -76,8 +85,30 @@ async function world(): Promise<[example: string, real: string][]> {
   ];
 }
 
+/** Makes a webhook that sends mail. Returns its ID, and the path of a link in its mails. */
+async function mailed(page: 'verify' | 'unsubscribe'): Promise<{ id: string; path: string }> {
+  const hooks = '/v1/integrations/webhooks';
+  const next = smtp.mails.length + 1;
+  const { id } = (
+    await made('POST', hooks, { webhookUrl: `mailto:a${next}@b.test`, events: ['workflow_failed'] })
+  ).body;
+  const linkIn = (text = '') => new URL(/http:\S+\/mail\/\S+/.exec(text)?.[0] ?? '').pathname;
+  const path = linkIn((await smtp.mail(next)).mail.text);
+  if (page === 'verify') return { id: String(id), path };
+  await made('POST', path);
+  await made('POST', `${hooks}/${id}/test`);
+  return { id: String(id), path: linkIn((await smtp.mail(next + 1)).mail.text) };
+}
+const linked = (page: 'verify' | 'unsubscribe') => async (text: string) =>
+  text.replace(/^[^?]+/, (await mailed(page)).path);
+
 /** Workflows and jobs for operations that cannot use those of the examples. */
 const OTHERWISE: Record<string, (text: string) => Promise<string>> = {
+  verifyWebhook: async (text) => text.replace(/wh_\w+/, (await mailed('verify')).id),
+  readVerification: linked('verify'),
+  confirmAddress: linked('verify'),
+  readUnsubscription: linked('unsubscribe'),
+  endMails: linked('unsubscribe'),
   queueWorkflowJob: async (text) => text.replace('/people/', '/quick/'),
   cancelJob: async (text) => text.replace(/job_\w+/, await jobIn('broken', 'retrying')),
   runJobNow: async (text) => text.replace(/job_\w+/, await jobIn('broken', 'retrying')),

@@ -3,7 +3,7 @@
  * one job, and its webhooks.
  */
 import { replayResource } from '../../resources/delivery.ts';
-import { ENDED, FEED_TOKEN, IDS, QUEUED, RECEIVER, STARTED } from '../../resources/examples.ts';
+import { ENDED, FEED_TOKEN, IDS, MAIL_TOKEN, QUEUED, RECEIVER, STARTED } from '../../resources/examples.ts';
 import { jobResource, logLineResource } from '../../resources/job.ts';
 import { keyResource } from '../../resources/key.ts';
 import { changeResource, recordResource } from '../../resources/workflow.ts';
@@ -76,6 +76,7 @@ const NAMED_EXAMPLES: Readonly<Record<string, unknown>> = {
   address: IDS.inspector,
   feedId: IDS.feed,
   feedAddress: `${FEED_TOKEN}.atom`,
+  mailToken: MAIL_TOKEN,
   title: 'Price cuts',
   window: '30d',
   eventType: 'workflow_finished',
@@ -159,6 +160,7 @@ const OWN_EXAMPLES: Readonly<Record<string, unknown>> = {
   'testWebhook.message': 'The test event is being sent',
   'pauseWebhook.reason': 'The receiver is being moved',
   'pauseWebhook.message': 'Webhook paused',
+  'verifyWebhook.message': 'A mail with a link to confirm was sent to ops@example.org.',
   'resumeWebhook.message': 'Webhook resumed',
   'listWebhookDeliveries.state': 'dead,waiting',
   'replayWebhookDeliveries.request.application/json': { since: QUEUED },
@@ -245,5 +247,17 @@ const OWN_EXAMPLES: Readonly<Record<string, unknown>> = {
   },
   'readOpenApi.answer.application/json': { openapi: '3.1.0', paths: {} },
   'readOpenApiYaml.answer.application/yaml': { openapi: '3.1.0', paths: {} },
+  'readVerification.answer.text/html': '<!doctype html>…',
+  'readVerification.message':
+    'Flowhook is asked to send notices to ops@example.org. Confirm this if you want to receive them.',
+  'confirmAddress.answer.text/html': '<!doctype html>…',
+  'confirmAddress.message':
+    'Flowhook sends notices to ops@example.org. Each of them has a link to unsubscribe.',
+  'readUnsubscription.answer.text/html': '<!doctype html>…',
+  'readUnsubscription.message':
+    'Flowhook sends these notices to ops@example.org. Do you want no more of them?',
+  'endMails.answer.text/html': '<!doctype html>…',
+  'endMails.message':
+    'Flowhook sends no more of these notices to ops@example.org. To receive them again, ask the person who set them up to verify the address.',
   'readReference.answer.text/html': '<!doctype html>…',
 };

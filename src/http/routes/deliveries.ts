@@ -91,7 +91,10 @@ export const readDeliveryCommand: Operation<KeyedCall<'webhooks'>> = {
     'password.',
   parameters,
   answer: jsonResponse('Shell command', deliveryCommandResource),
-  errors: { delivery_not_found: 'No delivery found, or its webhook was unsubscribed' },
+  errors: {
+    delivery_not_found: 'No delivery found, or its webhook was unsubscribed',
+    field_invalid: 'The delivery is a mail',
+  },
 
   async handle(call) {
     return deliveryCommand(call.services.webhooks, keyOfPath(call, 'dlv'));

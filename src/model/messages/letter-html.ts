@@ -18,6 +18,9 @@ const ACCENTS: Readonly<Record<Notice['tone'], string>> = {
   info: '#59636e',
 };
 
+/** The label of the link to the dashboard. */
+export const OPEN = 'Open in Flowhook';
+
 /** Inline styles are those of the light theme, so these need `!important`. */
 const DARK = `
   .page { background-color: #0d1117 !important; }
@@ -33,7 +36,7 @@ const DARK = `
   .button { background-color: #1f6feb !important; }`;
 
 export function letterHtml(notice: Notice): string {
-  const { tone, title, summary, url, facts, groups, log, footer, footerUrl } = notice;
+  const { tone, title, summary, url, action = OPEN, facts, groups, log, footer, footerUrl } = notice;
   const parts = [
     `<h1 class="text" style="margin:0 0 8px;font-size:20px;line-height:28px;font-weight:600;${TEXT};${WRAP}">${escaped(title)}</h1>`,
     ...(summary === null
@@ -44,7 +47,7 @@ export function letterHtml(notice: Notice): string {
     ...(facts.length === 0 ? [] : [factTable(facts)]),
     ...groups.map(groupTable),
     ...(log === null ? [] : [logBlock(log)]),
-    ...(url === null ? [] : [button(url, 'Open in Flowhook')]),
+    ...(url === null ? [] : [button(url, action)]),
   ];
   const change =
     footerUrl === null

@@ -1,9 +1,20 @@
 /** The plain text of a mail. */
 import { changeWords, moreFieldsWords, moreWords } from './fitted.ts';
+import { OPEN } from './letter-html.ts';
 import type { Notice } from './notice.ts';
 import type { NoticeRow } from './notice-row.ts';
 
-export function letterText({ title, summary, url, facts, groups, log, footer, footerUrl }: Notice): string {
+export function letterText({
+  title,
+  summary,
+  url,
+  action = OPEN,
+  facts,
+  groups,
+  log,
+  footer,
+  footerUrl,
+}: Notice): string {
   const paragraphs = [
     [title, ...(summary === null ? [] : [summary])],
     facts.map(({ name, value }) => `${name}: ${value}`),
@@ -16,7 +27,7 @@ export function letterText({ title, summary, url, facts, groups, log, footer, fo
       ];
     }),
     log === null ? [] : ['Last lines of the log:', ...log.map((line) => `    ${line}`)],
-    url === null ? [] : [`Open in Flowhook: ${url}`],
+    url === null ? [] : [`${action}: ${url}`],
     ['-- ', footer, ...(footerUrl === null ? [] : [`Change or pause it: ${footerUrl}`])],
   ];
   return paragraphs

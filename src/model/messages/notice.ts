@@ -10,6 +10,8 @@ export interface Notice {
   summary: string | null;
   /** The page of the dashboard. */
   url: string | null;
+  /** The label of the link to it (default: `Open in Flowhook`). */
+  action?: string;
   facts: { name: string; value: string }[];
   /** At most `MAX_ROWS` rows in all. `more` counts those that are not listed. */
   groups: NoticeGroup[];

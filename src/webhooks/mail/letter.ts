@@ -1,12 +1,7 @@
 /** A mail as bytes: the letter that people read, with the headers that mail programs and servers expect. */
+import { escaped } from '../../model/messages/letter-html.ts';
+import type { Letter } from '../../model/messages/mail.ts';
 import type { MailAddress, MailSender } from '../../model/messages/mail-address.ts';
-
-/** What people read. The stored body of a mail delivery is the JSON of one. */
-export interface Letter {
-  subject: string;
-  text: string;
-  html: string;
-}
 
 /** Reads the stored body of a delivery; undefined if it is no letter. */
 export function readLetter(body: string): Letter | undefined {
@@ -48,8 +43,9 @@ export async function writeMail(input: {
     from: { name: oneLine(from.name), address: from.address.text },
     to: { name: '', address: to.text },
     subject: oneLine(letter.subject).slice(0, MAX_SUBJECT).toWellFormed(),
-    text: letter.text.toWellFormed(),
-    html: letter.html.toWellFormed(),
+    text:
+      letter.text.toWellFormed() + (unsubscribeUrl === undefined ? '' : `\nUnsubscribe: ${unsubscribeUrl}\n`),
+    html: withLink(letter.html.toWellFormed(), unsubscribeUrl),
     messageId: `<${input.messageId}>`,
     date: new Date(input.at),
     headers: {
@@ -64,6 +60,17 @@ export async function writeMail(input: {
     disableUrlAccess: true,
   });
   return mail.compile().build();
+}
+
+/** Adds a link below the letter, because many programs do not show the header `List-Unsubscribe`. */
+function withLink(html: string, unsubscribeUrl: string | undefined): string {
+  if (unsubscribeUrl === undefined) return html;
+  const link =
+    `<p class="muted" style="margin:0;padding:0 24px 24px;font:12px/18px -apple-system,'Segoe UI',Roboto,sans-serif;` +
+    `color:#59636e;text-align:center"><a class="muted" href="${escaped(unsubscribeUrl)}" ` +
+    'style="color:#59636e;text-decoration:underline">Unsubscribe</a></p>\n';
+  const end = html.lastIndexOf('</body>');
+  return end === -1 ? html + link : html.slice(0, end) + link + html.slice(end);
 }
 
 function oneLine(text: string): string {

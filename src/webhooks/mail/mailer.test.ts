@@ -68,8 +68,14 @@ test('sends a letter as text and HTML, with the headers that mail programs need'
   const { from, to, headers, mail } = await receiver.mail(1);
   assert.deepEqual([from, to], ['flowhook@example.com', 'ops@example.org']);
   assert.deepEqual([mail.subject, mail.from?.name, mail.from?.address], [LETTER.subject, FROM.name, from]);
-  assert.equal(mail.text?.replaceAll('\r\n', '\n'), LETTER.text.trimEnd());
-  assert.equal(mail.html?.replaceAll('\r\n', '\n').trimEnd(), LETTER.html.trimEnd());
+  assert.equal(
+    mail.text?.replaceAll('\r\n', '\n'),
+    `${LETTER.text}\nUnsubscribe: https://flowhook.example.net/base/mail/unsubscribe/token`,
+  );
+  assert.match(
+    mail.html ?? '',
+    /^<p>Ada → Grace<\/p>\s+<p .*href="https:\/\/flowhook\.example\.net\/base\/mail\/unsubscribe\/token"/,
+  );
   assert.equal(headers['message-id'], '<evt_1@flowhook.example.net>');
   assert.equal(headers['auto-submitted'], 'auto-generated');
   assert.equal(headers['list-unsubscribe'], '<https://flowhook.example.net/base/mail/unsubscribe/token>');

@@ -41,11 +41,13 @@ const DAY_MS = 24 * 3_600_000;
 /**
  * Counts a verification mail that is about to be sent for a webhook, unless its address got too many within a day, also
  * for webhooks that were unsubscribed since. Undefined if the webhook does not exist.
+ *
+ * @param input.undone the time of a mail that was counted, but could not be sent: it is counted no longer
  */
 export async function noteVerificationMail(
   tx: Tx,
-  { teamId, id }: InTeam,
-): Promise<{ isAllowed: boolean } | undefined> {
+  { teamId, id, undone }: InTeam & { undone?: number },
+): Promise<{ isAllowed: boolean; at: number } | undefined> {
   const webhook = await get(tx, { teamId, id });
   if (webhook === undefined) return undefined;
   const rows = await tx.db.all<{ id: string; mails: string | null }>`
@@ -55,12 +57,14 @@ export async function noteVerificationMail(
   // A time in the future was written before the clock was set back.
   const recent = ({ mails }: { mails: string | null }) =>
     ((mails === null ? [] : JSON.parse(mails)) as number[]).filter((at) => Math.abs(tx.now - at) < DAY_MS);
-  const isAllowed = rows.flatMap(recent).length < MAX_VERIFICATION_MAILS;
-  const own = rows.find((row) => row.id === id);
-  if (isAllowed && own !== undefined) {
+  const own = rows.filter((row) => row.id === id).flatMap(recent);
+  const isAllowed = undone === undefined && rows.flatMap(recent).length < MAX_VERIFICATION_MAILS;
+  if (undone !== undefined) tx.repeated = true;
+  const mails = undone === undefined ? [...own, tx.now] : own.toSpliced(own.indexOf(undone), 1);
+  if (isAllowed || (undone !== undefined && own.includes(undone))) {
     await tx.db.run`
-      update webhook set verification_mails = ${JSON.stringify([...recent(own), tx.now])}
+      update webhook set verification_mails = ${JSON.stringify(mails)}
       where team_id = ${teamId} and id = ${id}`;
   }
-  return { isAllowed };
+  return { isAllowed, at: tx.now };
 }
