@@ -43,7 +43,9 @@ export function digestPart({ data, time, page }: Noticed): NoticePart {
     const pageOf = ({ type, id }: RowSource) =>
       page(type === 'removed' ? `${at}/changes` : `${at}/data?q=${inUrl(id)}`);
     const rows = rowsOf(workflow.differences, pageOf, shares[place]);
-    const title = `${workflow.workflowId}: ${countWords(workflow.records, 'record')}`;
+    // The title of the message names the only workflow.
+    const isOnly = workflows.length === 1 && others === 0;
+    const title = isOnly ? null : `${workflow.workflowId}: ${countWords(workflow.records, 'record')}`;
     return { title, rows, more: Math.max(0, workflow.records - rows.length) };
   });
   const rest = workflows.slice(MAX_WORKFLOWS);

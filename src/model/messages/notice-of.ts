@@ -38,7 +38,10 @@ export function noticeOf({ body, selection, publicUrl, timeZone, webhook, log = 
     page: (path) => `${publicUrl}/ui${path}`,
   };
   const part = (PARTS[noticed.type] ?? otherPart)(noticed);
-  const facts = [...part.facts, { name: 'Time', value: noticed.time(event.timestamp) }];
+  // The sentence about a digest already says when it ended.
+  const isDigest = noticed.type === 'webhook_digest';
+  const time = isDigest ? [] : [{ name: 'Time', value: noticed.time(event.timestamp) }];
+  const facts = [...part.facts, ...time];
   const name = webhook.name ?? webhook.id;
   return {
     ...part,
