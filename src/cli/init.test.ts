@@ -118,3 +118,36 @@ test('flowhook.yaml sets nothing at first, and is valid with all its settings un
     if (preset !== undefined && !isPath) assert.equal(value, plain.find((one) => one.name === name)?.value);
   }
 });
+
+test('`--notify` creates a webhook that writes to people when something breaks, in the database of the server', async (t) => {
+  const directory = await emptyDirectory(t);
+  const slack = 'https://hooks.slack.com/services/T0/B0/secret';
+  const made = await flowhook(directory, 'init', 'new', '--notify', slack);
+  assert.equal(made.code, 0, made.stderr);
+  assert.match(made.stderr, /^Subscribed: webhook wh_\w+\. It writes to Slack \(hooks\.slack\.com\)$/m);
+  assert.doesNotMatch(made.stderr, /webhooks notify/);
+  const listed = await flowhook(join(directory, 'new'), 'webhooks', 'list', '--json');
+  const [{ url, format, workflowId, events }] = JSON.parse(listed.stdout);
+  assert.deepEqual(
+    [url, format, workflowId, events],
+    [slack, 'slack', null, ['workflow_failed', 'webhook_failing', 'webhook_paused']],
+  );
+
+  const server = await startServerProcess({}, { directory: join(directory, 'new') });
+  t.after(() => server.stop());
+  assert.match(server.output(), /^key: fh_/m, 'the server prints the first API key all the same');
+});
+
+test('`--notify` with an address says how to set up mail first, and a mistake writes no file', async (t) => {
+  const directory = await emptyDirectory(t);
+  const made = await flowhook(directory, 'init', '--notify', 'ops@example.org');
+  assert.equal(made.code, 0, made.stderr);
+  assert.match(
+    made.stderr,
+    /flowhook webhooks notify ops@example\.org +# after setting smtpUrl and mailFrom in flowhook\.yaml/,
+  );
+  const wrong = await flowhook(directory, 'init', 'other', '--notify', '#ops');
+  assert.equal(wrong.code, 2);
+  assert.match(wrong.stderr, /The destination must be a mail address or a URL, such as ops@example\.org/);
+  await assert.rejects(stat(join(directory, 'other')), { code: 'ENOENT' });
+});

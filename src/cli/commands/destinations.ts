@@ -126,7 +126,7 @@ async function notify(target: Target, destination: string, options: Options): Pr
 }
 
 /** The webhook that reports to people what breaks. @throws UsageError */
-export function noticesFor(written: string, options: Options): Parameters<typeof create>[1] {
+export function noticesFor(written: string, options: Options): New {
   const { format, name = NOTICES } = options;
   const chosen = format === undefined ? undefined : oneOf('--format', String(format), FORMATS_FOR_PEOPLE);
   const found = destinationOf(written, chosen);
@@ -145,10 +145,10 @@ export function noticesFor(written: string, options: Options): Parameters<typeof
   };
 }
 
-type New = Omit<NewWebhook, 'webhookUrl' | 'events'> & { url: string; events: readonly string[] };
+export type New = Omit<NewWebhook, 'webhookUrl' | 'events'> & { url: string; events: readonly string[] };
 
 /** Creates a webhook, and prints its id and what happens next. */
-export async function create({ client }: TargetTeam, wanted: New, options: Options): Promise<void> {
+async function create({ client }: TargetTeam, wanted: New, options: Options): Promise<void> {
   const webhook = await client.webhooks.create(wanted);
   print(options, webhook, [webhook.id]);
   say(webhook.message);

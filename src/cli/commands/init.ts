@@ -1,10 +1,13 @@
 /** `flowhook init` and `flowhook config`: creates the files of a new installation, and shows the settings. */
 import { existsSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
+import type { CreatedWebhook } from '../../../client/src/flowhook-client.ts';
 import { commentedSettings } from '../../config/commented-file.ts';
 import { ConfigError } from '../../config/config.ts';
 import { settingsByGroup } from '../../config/settings.ts';
 import { misspelledVariables } from '../../config/sources.ts';
+import { destinationWords } from '../../model/messages/destination.ts';
+import { DEFAULT_TEAM } from '../../model/team.ts';
 import { makeDirectory } from '../../std/make-directory.ts';
 import { isExecutable, readOwnFile } from '../../std/own-files.ts';
 import type { Command } from '../command.ts';
@@ -12,6 +15,7 @@ import { exitCodeOf } from '../exit.ts';
 import { callFrom, inShell } from '../how-called.ts';
 import { addAllSettings, configOf, type Options } from '../options.ts';
 import { columns, print, say } from '../terminal.ts';
+import type { New } from './destinations.ts';
 
 /** The template of the systemd unit contains this directory. It is replaced with the directory of the installation. */
 const DIRECTORY_OF_UNIT = '/etc/flowhook';
@@ -36,14 +40,22 @@ export function addInit(program: Command): void {
       'create the files of a new installation: flowhook.yaml with all settings as comments, an example workflow, ' +
         'compose.yaml and a systemd unit; existing files are kept',
     )
-    .withExamples('init', 'init /etc/flowhook')
+    .withExamples('init', 'init /etc/flowhook', 'init --notify https://hooks.slack.com/services/…')
     .argument('[directory]', 'directory for the files, created if missing', '.')
     .option('--force', 'overwrite existing files')
+    .option(
+      '--notify <destination>',
+      'also create the database, with a webhook that writes to people when something breaks: to a mail address, or to the ' +
+        'URL of an incoming webhook of Slack, Discord or Teams',
+    )
     .option('--json', 'print JSON')
     .action(init);
 }
 
-function init(where: string, options: Options): void {
+async function init(where: string, options: Options): Promise<void> {
+  const { notify } = options;
+  const notices =
+    notify === undefined ? undefined : (await import('./destinations.ts')).noticesFor(String(notify), {});
   const directory = resolve(where);
   const written: string[] = [];
   const kept: string[] = [];
@@ -51,12 +63,40 @@ function init(where: string, options: Options): void {
     const isWritten = write(join(directory, file), content(directory), options.force === true);
     (isWritten ? written : kept).push(file);
   }
-  print(options, { directory, written, left: kept }, [
-    ...written.map((file) => `wrote ${file}`),
-    ...kept.map((file) => `kept  ${file} (already exists)`),
-  ]);
+  const made = notices === undefined ? undefined : await subscribePeople(directory, notices);
+  const webhook = made?.webhook;
+  print(
+    options,
+    { directory, written, left: kept, ...(made === undefined ? {} : { webhook: webhook ?? null }) },
+    [...written.map((file) => `wrote ${file}`), ...kept.map((file) => `kept  ${file} (already exists)`)],
+  );
   if (kept.length > 0) say('To overwrite existing files, use --force');
-  say(nextSteps(directory));
+  if (webhook !== undefined)
+    say(`${webhook.message} It writes to ${destinationWords(webhook.url, webhook.format)}`);
+  say(nextSteps(directory, { destination: webhook === undefined ? (notify ?? null) : undefined }));
+}
+
+/**
+ * Creates the webhook that writes to people when something breaks, in the database that a server in this directory uses.
+ * The webhook is missing if mail has no server yet.
+ */
+async function subscribePeople(directory: string, notices: New): Promise<{ webhook?: CreatedWebhook }> {
+  const before = process.cwd();
+  // Settings and paths are those of the new directory.
+  process.chdir(directory);
+  try {
+    if (notices.format === 'mail' && configOf({}).smtpUrl === undefined) return {};
+    const { localClient } = await import('../local-server.ts');
+    const { withStore } = await import('../open.ts');
+    let webhook: CreatedWebhook | undefined;
+    await withStore({}, { make: true }, async (store, config) => {
+      const { id: teamId } = await store.teams.ensure({ slug: DEFAULT_TEAM });
+      webhook = await localClient({ store, config, teamId }).webhooks.create(notices);
+    });
+    return webhook === undefined ? {} : { webhook };
+  } finally {
+    process.chdir(before);
+  }
 }
 
 /** @returns false when the file already exists; it is then kept unchanged */
@@ -73,7 +113,8 @@ function write(file: string, content: string, force: boolean): boolean {
   }
 }
 
-function nextSteps(directory: string): string {
+/** @param notify.destination of a webhook that must still be created; null: to be chosen; undefined: it exists */
+function nextSteps(directory: string, notify: { destination: unknown }): string {
   const program = callFrom(directory);
   const below = relative(process.cwd(), directory);
   const from = below.startsWith('..') ? directory : below;
@@ -85,6 +126,7 @@ function nextSteps(directory: string): string {
     `  ${program} serve                # prints the first API key and a link to the dashboard`,
     `  ${program} run hello --wait     # in a second terminal`,
     `  ${program} data get hello`,
+    ...notifyStep(program, notify.destination),
     'The comments in flowhook.service and compose.yaml explain how to use them.',
     ...(hidden === undefined
       ? []
@@ -93,6 +135,14 @@ function nextSteps(directory: string): string {
             `For systemd, run \`init\` for a directory such as /etc/flowhook${isExecutable ? ', with the executable in /usr/local/bin' : ''}.`,
         ]),
   ].join('\n');
+}
+
+function notifyStep(program: string, destination: unknown): string[] {
+  if (destination === undefined) return [];
+  const command = (to: string) => `  ${program} webhooks notify ${to}`;
+  if (destination === null)
+    return [`${command('me@example.org')}   # or a URL of Slack: a message when something breaks`];
+  return [`${command(inShell(String(destination)))}   # after setting smtpUrl and mailFrom in flowhook.yaml`];
 }
 
 /** Returns the directory or the executable, if a service under systemd cannot access it. */
