@@ -4,7 +4,7 @@ import type { HeldText, TextPlace } from '../store/operations/erasure/find-conte
 import type { Store } from '../store/store.ts';
 import { openScope, refuseNoAddress } from './erase.ts';
 import { findRecords, findTexts, hasDifferences, TEXT_HOLDERS } from './find-person.ts';
-import { createRedactor, type Person, type Redactor } from './person.ts';
+import { createRedactor, listsIn, type Person, type Redactor } from './person.ts';
 
 /**
  * Exports the person's own records in full, in every stored version. Data that belongs to others is reduced to the
@@ -66,32 +66,39 @@ function isWhole(place: TextPlace): boolean {
 /** Reduces an event that an inspector received, like other events. Returns undefined if the text is not an event. */
 function inspectedEventOf({ text, workflowId }: HeldText, redactor: Redactor): object | undefined {
   try {
-    const { data } = JSON.parse(text) as { data?: { differences?: unknown } };
-    return Array.isArray(data?.differences) ? eventOf(text, redactor.event(text, workflowId)) : undefined;
+    const { data } = JSON.parse(text) as { data?: unknown };
+    const isEvent = listsIn(data, workflowId).length > 0;
+    return isEvent ? eventOf(text, redactor.event(text, workflowId)) : undefined;
   } catch {
     // Not every text is an event, because anyone may send anything to an inspector.
     return undefined;
   }
 }
 
-/** Reduces an event to what an erasure would remove: the differences of the person's own records, and the error. */
+/** Reduces an event to what an erasure would remove: the differences of the person's own records, and errors. */
 function eventOf(text: string, cleaned: string): object {
-  type Event = {
-    id: string;
-    type: string;
-    timestamp: string;
-    data: { differences?: { id: string }[]; error?: string };
-  };
+  type Told = { summary?: unknown };
+  type Event = { id: string; type: string; timestamp: string; data: { error?: string; events?: Told[] } };
   const [event, rest] = [parseExactly(text) as Event, parseExactly(cleaned) as Event];
-  const kept = new Set((rest.data.differences ?? []).map((one) => one.id));
   const { id, type, timestamp, data } = event;
+  const [lists, left] = [event, rest].map((one) => listsIn(one.data, null).map(({ list }) => list));
+  const removed = (lists ?? []).flatMap(({ differences }, place) => {
+    const kept = new Set((left?.[place]?.differences ?? []).map(idOf));
+    return differences.filter((one) => !kept.has(idOf(one)));
+  });
+  const errors = (data.events ?? []).filter(
+    (one, place) => one.summary !== rest.data.events?.[place]?.summary,
+  );
   return {
     id,
     type,
     timestamp,
-    ...(data.differences === undefined
-      ? {}
-      : { differences: data.differences.filter((one) => !kept.has(one.id)) }),
+    ...(lists?.length === 0 ? {} : { differences: removed }),
     ...(data.error === rest.data.error ? {} : { error: data.error }),
+    ...(errors.length === 0 ? {} : { events: errors }),
   };
+}
+
+function idOf(difference: unknown): unknown {
+  return (difference as { id?: unknown } | null)?.id;
 }

@@ -4,7 +4,15 @@ import { isMessageForPeople } from '../model/messages/message.ts';
 import { ownTurn } from '../std/fair-share.ts';
 import type { HeldText, RecordRow, TextPlace } from '../store/operations/erasure/find-content.ts';
 import type { Store } from '../store/store.ts';
-import { createRedactor, ERASED, isTheirs, needlesOf, type Person, type Redactor } from './person.ts';
+import {
+  createRedactor,
+  ERASED,
+  isTheirs,
+  listsIn,
+  needlesOf,
+  type Person,
+  type Redactor,
+} from './person.ts';
 
 /** Where to search: one workflow, or all workflows of a team. */
 export interface Scope {
@@ -76,8 +84,10 @@ export const TEXT_HOLDERS: Readonly<Record<TextPlace, (held: HeldText, redactor:
     isTheirRecord({ id: text }, workflowId, redactor) ? '' : text,
   quietSent: ({ text, workflowId }, redactor) =>
     isTheirRecord(JSON.parse(text), workflowId, redactor) ? '' : text,
-  quietNewest: ({ text, workflowId }, redactor) =>
-    isTheirRecord(JSON.parse(text), workflowId, redactor) ? '' : text,
+  quietNewest: ({ key, text, workflowId }, redactor) => {
+    if (isEventOfDigest(key)) return withSummary(text, redactor);
+    return isTheirRecord(JSON.parse(text), workflowId, redactor) ? '' : text;
+  },
   event: ({ text, workflowId }, redactor) => redactor.event(text, workflowId),
 };
 
@@ -88,10 +98,21 @@ function isTheirRecord(record: { id: string }, workflowId: string | null, redact
   return redactor.mentions(record.id) || redactor.concerns(event, workflowId);
 }
 
+/** Whether the row with this key keeps an event for a digest, instead of a record (`eventKey`). */
+function isEventOfDigest(key: string): boolean {
+  return String((JSON.parse(key) as unknown[])[2]).startsWith('!');
+}
+
+/** The event that a digest keeps, without the lines of its summary that name the person. */
+function withSummary(text: string, redactor: Redactor): string {
+  const kept = JSON.parse(text) as { summary: string | null };
+  return JSON.stringify({ ...kept, summary: kept.summary && redactor.lines(kept.summary) });
+}
+
 /** Whether a body has differences like an event, and so the form of an event. */
 export function hasDifferences(text: string): boolean {
-  const body = JSON.parse(text) as { data?: { differences?: unknown } } | null;
-  return Array.isArray(body?.data?.differences) && body.data.differences.every(isDifference);
+  const lists = listsIn((JSON.parse(text) as { data?: unknown } | null)?.data, null);
+  return lists.length > 0 && lists.every(({ list }) => list.differences.every(isDifference));
 }
 
 function isDifference(one: unknown): boolean {

@@ -114,7 +114,8 @@ export interface Redactor {
   json(text: string): string;
   /**
    * Redacts the body of an event. Differences of the person's records are removed, which sets `truncated`. The address
-   * is removed from differences of other records. Lines of an error or a reason that name the person are erased.
+   * is removed from differences of other records. Lines of an error or a reason that name the person are erased. A
+   * digest has several lists of differences, and summaries of errors, to which the same applies.
    * Everything else is written by the service, and stays.
    */
   event(text: string, workflowId: string | null): string;
@@ -124,14 +125,38 @@ export interface Redactor {
   concerns(text: string, workflowId: string | null): boolean;
 }
 
-/** The parts of an event's data that may concern a person. */
-interface EventData {
-  differences?: unknown[];
+/** Differences of one workflow, as an event lists them. */
+export interface DifferenceList {
+  differences: unknown[];
   truncated?: boolean;
+}
+
+/** The parts of an event's data that may concern a person. */
+interface EventData extends Partial<DifferenceList> {
   error?: unknown;
   reason?: unknown;
+  lastError?: unknown;
   /** The URL of a webhook. */
   url?: unknown;
+  /** Of a digest: its lists, and other events, whose summaries quote errors. */
+  workflows?: unknown;
+  events?: unknown;
+}
+
+/** All lists of differences in an event, with the workflow of each. A digest has those of several workflows. */
+export function listsIn(
+  data: unknown,
+  workflowId: string | null,
+): { list: DifferenceList; workflowId: string | null }[] {
+  const { workflows } = (data ?? {}) as EventData;
+  const ofDigest = (Array.isArray(workflows) ? workflows : []).map((list) => ({
+    list,
+    workflowId: typeof list?.workflowId === 'string' ? list.workflowId : workflowId,
+  }));
+  return [{ list: data, workflowId }, ...ofDigest].filter(
+    (one): one is { list: DifferenceList; workflowId: string | null } =>
+      Array.isArray((one.list as DifferenceList | null | undefined)?.differences),
+  );
 }
 
 export function createRedactor(person: Person): Redactor {
@@ -194,21 +219,28 @@ export function createRedactor(person: Person): Redactor {
     event(text, workflowId) {
       const body = parseExactly(text) as { data?: EventData };
       const { data } = body;
-      if (Array.isArray(data?.differences)) {
-        const others = data.differences.filter((one) => !isDifferenceOfTheirs(one, workflowId));
-        if (others.length < data.differences.length) data.truncated = true;
+      for (const { list, workflowId: at } of listsIn(data, workflowId)) {
+        const others = list.differences.filter((one) => !isDifferenceOfTheirs(one, at));
+        if (others.length < list.differences.length) list.truncated = true;
         // Only the address is removed from another person's record, where the same id may mean anything, such as a
         // date.
-        data.differences = others.map((one) => clean(one, ofAddress));
+        list.differences = others.map((one) => clean(one, ofAddress));
       }
-      if (typeof data?.error === 'string') data.error = lines(data.error);
-      if (typeof data?.reason === 'string') data.reason = lines(data.reason);
+      for (const name of ['error', 'reason', 'lastError'] as const) {
+        const text = data?.[name];
+        if (data !== undefined && typeof text === 'string') data[name] = lines(text);
+      }
+      for (const one of Array.isArray(data?.events) ? data.events : []) {
+        if (typeof one?.summary === 'string') one.summary = lines(one.summary);
+      }
       if (typeof data?.url === 'string') data.url = inline(ofAddress, data.url);
       return JSON.stringify(body);
     },
     concerns(text, workflowId) {
-      const { data } = JSON.parse(text) as { data?: { differences?: unknown[] } };
-      return (data?.differences ?? []).some((one) => isDifferenceOfTheirs(one, workflowId));
+      const { data } = JSON.parse(text) as { data?: unknown };
+      return listsIn(data, workflowId).some(({ list, workflowId: at }) =>
+        list.differences.some((one) => isDifferenceOfTheirs(one, at)),
+      );
     },
   };
 }

@@ -159,9 +159,13 @@ interface Place {
   workflow?: string;
   /** SQL for `HeldText.about`. */
   about?: string;
+  /** SQL for whether a row without a workflow may be about any, because it is about a digest of all workflows. */
+  ofAny?: string;
   /** Whether an empty text deletes the row. */
   deletes?: true;
 }
+
+const OF_A_DIGEST = `event.type = 'webhook_digest'`;
 
 const OF_AN_ATTEMPT = {
   table: 'attempt',
@@ -171,6 +175,7 @@ const OF_AN_ATTEMPT = {
   joins: `join delivery on delivery.team_id = t.team_id and delivery.id = t.delivery_id
           join event on event.team_id = t.team_id and event.sequence = delivery.event_sequence`,
   workflow: 'event.workflow_id',
+  ofAny: OF_A_DIGEST,
   about: `(event.body || coalesce('\n' || delivery.body, ''))`,
 } as const;
 const OF_A_DECISION = {
@@ -197,7 +202,14 @@ const OF_AN_INSPECTOR = {
 } as const;
 
 const PLACES: Readonly<Record<TextPlace, Place>> = {
-  event: { table: 'event', keys: ['sequence'], first: [0], column: 'body', rows: 200 },
+  event: {
+    table: 'event',
+    keys: ['sequence'],
+    first: [0],
+    column: 'body',
+    rows: 200,
+    ofAny: `t.type = 'webhook_digest'`,
+  },
   deliveryBody: {
     table: 'delivery',
     keys: ['id'],
@@ -206,6 +218,7 @@ const PLACES: Readonly<Record<TextPlace, Place>> = {
     rows: 200,
     joins: 'join event on event.team_id = t.team_id and event.sequence = t.event_sequence',
     workflow: 'event.workflow_id',
+    ofAny: OF_A_DIGEST,
     about: 'event.body',
   },
   decisionProgress: { ...OF_A_DECISION, column: 'progress' },
@@ -253,7 +266,9 @@ const STATEMENTS = Object.fromEntries(
   Object.entries(PLACES).map(([name, place]) => [name, statements(place)]),
 ) as Record<TextPlace, ReturnType<typeof statements>>;
 
-function statements({ table, keys, column, joins = '', workflow = 't.workflow_id', about, deletes }: Place) {
+function statements(place: Place) {
+  const { table, keys, column, joins = '', workflow = 't.workflow_id', about, ofAny, deletes } = place;
+  const ofAnyWorkflow = ofAny === undefined ? '' : `or (${workflow} is null and ${ofAny})`;
   const list = keys.map((key) => `t.${key}`).join(', ');
   const marks = (first: number) => keys.map((_, n) => `$${first + n}`).join(', ');
   const then = 2 + keys.length;
@@ -267,7 +282,7 @@ function statements({ table, keys, column, joins = '', workflow = 't.workflow_id
       from ${table} t ${joins}
       where t.team_id = $1 and (${list}) > (${marks(2)}) and (${list}) <= (${marks(then)})
         and t.${column} is not null
-        and ${workflow} is not distinct from coalesce($${then + keys.length}::text, ${workflow})
+        and (${workflow} is not distinct from coalesce($${then + keys.length}::text, ${workflow}) ${ofAnyWorkflow})
         and ${holdsNeedle(pick, `(t.${column} || ${about ?? `''`})`, `$${then + keys.length + 1}`)}`,
     ),
     rewrite: `
