@@ -113,14 +113,6 @@ export function addWebhooks(program: Command): void {
     'end the pause of a webhook and send its waiting deliveries',
     async ({ client }, id, options) => print(options, await client.webhooks.resume(id), [`resumed ${id}`]),
   );
-  one(
-    'verify',
-    'send the mail again with which the reader of an address confirms it',
-    async ({ client }, id, options) => {
-      const answer = await client.webhooks.verify(id);
-      print(options, answer, [answer.message]);
-    },
-  ).withExamples('webhooks verify WEBHOOK', 'webhooks verify ops@example.org');
   one('secret', 'print the signing secret of a webhook (v1, HMAC-SHA256)', async (team, id, options) => {
     const secret = await team.client.webhooks.secret(id);
     print(options, { id, secret }, [secret]);

@@ -145,7 +145,7 @@ async function openDigest(
 }
 
 /** Says that what matches is sent later. */
-export function gatheredReason({ matched, examined }: Progress, reason: string | null): string {
+function gatheredReason({ matched, examined }: Progress, reason: string | null): string {
   const what =
     examined === 0
       ? 'Gathered'

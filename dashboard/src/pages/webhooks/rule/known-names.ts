@@ -16,9 +16,7 @@ export function useKnownNames(workflowId: string | null): Known {
   const { data: records } = useQuery({ ...sampleQuery(workflowId ?? ''), enabled: workflowId !== null });
   const { data: types } = useQuery(eventTypesQuery());
   return useMemo(() => {
-    // No filter decides about digests.
-    const decided = (types ?? []).filter(({ type }) => type !== 'webhook_digest');
-    const data = decided.map(({ example }) => (example as { data?: object }).data ?? {});
+    const data = (types ?? []).map(({ example }) => (example as { data?: object }).data ?? {});
     return {
       fields: workflowId === null ? [] : fieldsIn(records ?? []),
       data: fieldsIn(data).map(({ accessor }) => accessor.replace(/^\./, '')),
