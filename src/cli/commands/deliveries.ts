@@ -107,15 +107,18 @@ export function addDeliveries(webhooks: Command): void {
 
 async function sendTest(target: Target, webhook: string, options: Options): Promise<void> {
   await onWebhook(target, webhook, async ({ client }, id) => {
-    const isPaused = (await client.webhooks.get(id)).state === 'paused';
+    const { state, verifiedAt, format, pausedReason } = await client.webhooks.get(id);
+    const isPaused = state === 'paused';
     const { eventId, deliveryId } = await client.webhooks.test(id);
     if (options.wait === true && !target.local?.owned && !isPaused) {
       return waitForAttempt(client, deliveryId, { lookMs: target.lookMs, options });
     }
     print(options, { eventId, deliveryId }, [deliveryId]);
-    say(
-      isPaused ? 'The webhook is paused. The event will be sent when it is resumed' : 'The event is queued',
-    );
+    const isUnverified = isPaused && format === 'mail' && verifiedAt === null;
+    const held = isUnverified
+      ? `${pausedReason}. To send that mail again, run \`flowhook webhooks verify ${id}\`. The event will be sent then`
+      : 'The webhook is paused. The event will be sent when it is resumed';
+    say(isPaused ? held : 'The event is queued');
     say(`To see the delivery, run \`flowhook webhooks delivery ${deliveryId}\``);
     warnWithoutServer(target);
   });
