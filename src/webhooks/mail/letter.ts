@@ -40,7 +40,8 @@ export async function writeMail(input: {
   const { default: MailComposer } = await import('nodemailer/lib/mail-composer');
   const { from, to, letter, unsubscribeUrl } = input;
   const mail = new MailComposer({
-    from: { name: oneLine(from.name), address: from.address.text },
+    // Not every program understands quoted names that contain an address.
+    from: { name: oneLine(from.name.replaceAll(/["<>]/g, '')), address: from.address.text },
     to: { name: '', address: to.text },
     subject: oneLine(letter.subject).slice(0, MAX_SUBJECT).toWellFormed(),
     text:

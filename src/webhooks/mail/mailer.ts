@@ -3,6 +3,7 @@ import { performance } from 'node:perf_hooks';
 import { type MailAddress, type MailSender, readMailUrl } from '../../model/messages/mail-address.ts';
 import type { Resolver } from '../../net/resolver.ts';
 import type { SmtpServer } from '../../net/smtp-url.ts';
+import { ERASED } from '../../records/person.ts';
 import type { Clock } from '../../std/clock.ts';
 import { onAbort } from '../../std/stop-order.ts';
 import { hideEchoes } from '../destination.ts';
@@ -32,6 +33,8 @@ export interface OutgoingMail {
 
 const NO_LETTER =
   'The message of this delivery is no letter. Its webhook must have the format `mail`: subscribe the address again';
+
+const GONE = 'The message was erased with the records that it was about, so there is nothing to send';
 
 /** Characters of a reply that are stored. */
 const MAX_RESPONSE = 2_048;
@@ -153,7 +156,8 @@ export class Mailer {
     const refusal = this.refusal(to);
     if (refusal !== undefined) throw new NotMailedError('blocked', refusal);
     const letter = readLetter(mail.body);
-    if (letter === undefined) throw new NotMailedError('protocol', NO_LETTER);
+    if (letter === undefined)
+      throw new NotMailedError('protocol', mail.body === JSON.stringify(ERASED) ? GONE : NO_LETTER);
     const message = await writeMail({
       from,
       to,

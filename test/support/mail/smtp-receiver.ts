@@ -1,6 +1,6 @@
 /** A real SMTP server for tests (`smtp-server`), which keeps the mails that it accepts and can refuse anything. */
 import { once } from 'node:events';
-import type { AddressInfo, Server, Socket } from 'node:net';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { extract, type LetterparserMail, type LetterparserNode, parse } from 'letterparser';
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
 
@@ -25,6 +25,8 @@ export interface SmtpReceiver {
   connections: number;
   /** Resolves with mail number `count`, counted from 1. */
   mail(count: number): Promise<ReceivedMail>;
+  /** Closes the connections of all clients. */
+  hangUp(): void;
   close(): Promise<void>;
 }
 
@@ -55,8 +57,11 @@ export async function smtpReceiver(
       }
       return receiver.mails[count - 1] as ReceivedMail;
     },
-    async close() {
+    hangUp() {
       for (const socket of sockets) socket.destroy();
+    },
+    async close() {
+      receiver.hangUp();
       await new Promise<void>((resolve) => server.close(() => resolve()));
     },
   };
@@ -110,4 +115,63 @@ export async function smtpReceiver(
 function headersOf(node: LetterparserNode): Record<string, string> {
   const names = Object.entries(node.headers as Record<string, string | undefined>);
   return Object.fromEntries(names.map(([name, value]) => [name.toLowerCase(), value ?? '']));
+}
+
+/** What a `wordedServer` answers: a reply without its line end, or something that no server should do. */
+export type Answer = string | 'drop' | 'hang' | ((socket: Socket) => void);
+
+/**
+ * A server that follows a script instead of SMTP, for replies that no real server gives. Commands without an answer are
+ * accepted.
+ *
+ * @param answers by command (`EHLO`, `MAIL`, `RCPT`, `DATA`, `RSET`), by `greeting`, and by `.`, the end of the mail
+ */
+export async function wordedServer(answers: Readonly<Record<string, Answer>>): Promise<{
+  port: number;
+  /** The commands of all connections, and the mails as lines that end with a dot. */
+  heard: string[];
+  connections(): number;
+  close(): Promise<void>;
+}> {
+  const sockets = new Set<Socket>();
+  const heard: string[] = [];
+  let connections = 0;
+  const server = createServer((socket) => {
+    connections += 1;
+    sockets.add(socket);
+    socket.on('error', () => {}).once('close', () => sockets.delete(socket));
+    const answer = (name: string, usual: string) => {
+      const given = answers[name] ?? usual;
+      if (given === 'drop') socket.destroy();
+      else if (typeof given === 'function') given(socket);
+      else if (given !== 'hang') socket.write(`${given}\r\n`);
+    };
+    let rest = '';
+    let isData = false;
+    socket.on('data', (chunk: Buffer) => {
+      rest += chunk.toString('latin1');
+      if (isData && answers.message === 'drop') socket.destroy();
+      for (let end = rest.indexOf('\r\n'); end !== -1; end = rest.indexOf('\r\n')) {
+        const line = rest.slice(0, end);
+        rest = rest.slice(end + 2);
+        heard.push(line);
+        if (isData && line !== '.') continue;
+        const name = isData ? '.' : (line.split(/[ :]/, 1)[0] ?? '').toUpperCase();
+        isData = name === 'DATA' && String(answers.DATA ?? '354').startsWith('354');
+        answer(name, name === 'DATA' ? '354 Go on' : '250 Fine');
+      }
+    });
+    answer('greeting', '220 mail.test');
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    port: (server.address() as AddressInfo).port,
+    heard,
+    connections: () => connections,
+    async close() {
+      for (const socket of sockets) socket.destroy();
+      await new Promise<void>((resolve) => server.close(() => resolve()));
+    },
+  };
 }
