@@ -20,7 +20,7 @@ import type { AttemptLease } from '../model/job.ts';
 import type { composed } from './composed.ts';
 import type { CallsOf } from './operation.ts';
 import type { ClaimedJob } from './operations/attempts.ts';
-import type { DueLane, HeldLane, LaneHolder } from './operations/lanes.ts';
+import type { DueLane, HeldLane, LaneHolder, Takes } from './operations/lanes.ts';
 import type { OPERATIONS } from './operations/table.ts';
 import type { LaneName, Touched } from './transaction.ts';
 
@@ -121,12 +121,12 @@ export interface OwnOperations {
      * due deliveries, only some of them are searched, and the others by the next calls. The teams that were searched are
      * added to `asked`.
      */
-    lanes(input: LaneHolder & { limit: number; asked?: Set<string> }): Promise<DueLane[]>;
+    lanes(input: LaneHolder & Takes & { limit: number; asked?: Set<string> }): Promise<DueLane[]>;
     /**
      * Like `lanes`, but for one lane. Returns undefined if nothing is due, if the webhook is paused or removed, or if
      * another node holds the lane.
      */
-    lane(input: LaneName & LaneHolder): Promise<DueLane | undefined>;
+    lane(input: LaneName & LaneHolder & Takes): Promise<DueLane | undefined>;
     /**
      * Renews the leases of lanes. Returns the lanes that the node no longer holds (`lost`), and the lanes whose rows
      * were locked, so that they were neither renewed nor lost (`late`).

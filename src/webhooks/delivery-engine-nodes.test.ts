@@ -4,6 +4,10 @@ import { type TestContext, test } from 'node:test';
 import { makeDatabase } from '../../test/support/postgres.ts';
 import { endpoint, setUp } from '../../test/support/webhooks/lanes.ts';
 import { START_LIMIT } from '../model/lane.ts';
+import { type MailAddress, readMailAddress } from '../model/messages/mail-address.ts';
+import { createResolver } from '../net/resolver.ts';
+import { parseSmtpUrl, type SmtpServer } from '../net/smtp-url.ts';
+import { createMailing } from './mail/mailing.ts';
 
 const LEASE_MS = 15_000;
 
@@ -125,4 +129,43 @@ test('deliveries found before a lane was released are not sent afterwards', asyn
   assert.equal(receiver.arrived.length, 2);
   receiver.arrived[1]?.response.writeHead(204).end();
   await sending;
+});
+
+test('a node without an SMTP server leaves mails to a node with one, and says why it cannot send them if there is none', async (t) => {
+  const { a, lanes, store, sealer, teamId, another, runs, advance } = await twoNodes(t);
+  const mailing = createMailing(
+    {
+      smtpUrl: parseSmtpUrl('smtp://127.0.0.1:9') as SmtpServer,
+      mailFrom: { name: '', address: readMailAddress('flowhook@example.com') as MailAddress },
+      mailDomains: undefined,
+    },
+    { sealer, resolver: createResolver(), publicUrl: () => 'http://127.0.0.1', now: () => store.now() },
+  );
+  t.after(() => mailing.close());
+  const withMail = lanes({ nodeId: 'node-b', store: await another(), mailing });
+  const hook = { url: 'mailto:ops@example.org', events: ['workflow_queued'], secret: 'sealed', limit: 9 };
+  const made = await store.webhooks.subscribe({ teamId, workflowId: 'people', ...hook });
+  assert.ok('webhook' in made);
+  const webhook = { teamId, id: made.webhook.id };
+  await store.webhooks.verify(webhook);
+  const last = async () => (await store.deliveries.list({ teamId, webhookId: webhook.id, limit: 1 }))[0];
+
+  await runs();
+  await a.tick();
+  assert.equal((await last())?.attempt, 0);
+  await withMail.tick();
+  // No rule has written a letter here.
+  assert.match((await last())?.last?.error ?? '', /is no letter/);
+  await withMail.stop();
+
+  await runs();
+  for (let second = 0; second < 60; second += 1) {
+    await a.tick();
+    assert.equal((await last())?.attempt, 0);
+    advance(1_000);
+  }
+  await a.tick();
+  const failed = await last();
+  assert.deepEqual([failed?.state, failed?.attempt, failed?.last?.outcome], ['waiting', 1, 'connect']);
+  assert.match(failed?.last?.error ?? '', /FLOWHOOK_SMTP_URL is not set/);
 });

@@ -23,7 +23,7 @@ import type { Tracing } from '../observe/tracing.ts';
 import { Poller } from '../std/chore.ts';
 import type { Clock } from '../std/clock.ts';
 import type { Sealer } from '../std/seal.ts';
-import type { DueLane } from '../store/operations/lanes.ts';
+import type { DueLane, LaneHolder, Takes } from '../store/operations/lanes.ts';
 import type { Settlement } from '../store/operations/settle.ts';
 import { quietMs } from '../store/quiet.ts';
 import type { Store } from '../store/store.ts';
@@ -33,6 +33,7 @@ import { type AttemptDelivery, createAttemptDelivery } from './lane-attempt.ts';
 import { LaneLeases } from './lane-leases.ts';
 import { LaneRests } from './lane-rests.ts';
 import { Slots } from './lane-slots.ts';
+import { LanesForOthers } from './mail/lanes-for-others.ts';
 import { type Mailing, NO_MAILING } from './mail/mailing.ts';
 import { SettlementWriter } from './settlement-writer.ts';
 
@@ -76,6 +77,8 @@ export class DeliveryEngine {
   readonly #poller: Poller;
   readonly #leases: LaneLeases;
   readonly #stopGraceMs: number;
+  /** Undefined if this node has an SMTP server. */
+  readonly #lanesForOthers: LanesForOthers | undefined;
   readonly #lanes = new Map<string, Lane>();
   /**
    * Lanes that can send, ordered so that the least recently served lane comes first. Lanes that await a response have a
@@ -130,12 +133,14 @@ export class DeliveryEngine {
     this.#elapsed = input.elapsed ?? (() => performance.now());
     this.#stopGraceMs = input.stopGraceMs ?? STOP_GRACE_MS;
     const now = () => store.now();
+    const { mailing = NO_MAILING } = input;
+    this.#lanesForOthers = mailing.settings === null ? new LanesForOthers(this.#elapsed) : undefined;
     this.#attempt = createAttemptDelivery({
       store,
       sealer: input.sealer,
       now,
       dispatchers,
-      mailing: input.mailing ?? NO_MAILING,
+      mailing,
       userAgent: input.userAgent,
       observer: input.observer,
       tracing: input.tracing,
@@ -246,6 +251,14 @@ export class DeliveryEngine {
     return isAtWork || this.#foundDue ? 0 : quietMs(this.#store, this.#store.deliveries.nextDueAt);
   }
 
+  #holder(): LaneHolder & Takes & { limit: number } {
+    const others = this.#lanesForOthers;
+    return {
+      ...this.#leases.holder,
+      ...(others === undefined ? {} : { mayTake: (lane) => others.mayTake(lane) }),
+    };
+  }
+
   #noteTouched({ deliveries, lanes }: Touched): void {
     if (!deliveries) return;
     this.#poller.wake();
@@ -274,7 +287,7 @@ export class DeliveryEngine {
     const queuedBefore = known !== undefined && known.queued > 0;
     const askedMs = this.#elapsed();
     try {
-      const due = await this.#store.deliveries.lane({ ...name, ...this.#leases.holder });
+      const due = await this.#store.deliveries.lane({ ...name, ...this.#holder() });
       if (due !== undefined) await this.#loadDue(due, askedMs);
       else if (queuedBefore) this.#drop(known);
     } catch (error) {
@@ -290,7 +303,7 @@ export class DeliveryEngine {
     const asked = new Set<string>();
     let due: DueLane[];
     try {
-      due = await this.#store.deliveries.lanes({ ...this.#leases.holder, asked });
+      due = await this.#store.deliveries.lanes({ ...this.#holder(), asked });
     } catch (error) {
       this.#log.warn({ err: error }, 'delivery.look_failed');
       return;

@@ -19,6 +19,12 @@ export interface LaneHolder {
   leaseMs: number;
 }
 
+/** Which lanes a node takes. SQLite ignores this, because there is only one node. */
+export interface Takes {
+  /** Called for each free lane that the node could take (default: it takes every one). */
+  mayTake?: (lane: { webhookId: string; url: string }) => boolean;
+}
+
 /**
  * A lane leased by a node. `epoch` increases each time the lane gets another holder, so that reports of earlier holders
  * can be rejected.

@@ -119,22 +119,22 @@ export function outbox({
   }
 
   return {
-    async lanes({ limit, asked = new Set(), ...holder }) {
+    async lanes({ limit, asked = new Set(), mayTake = () => true, ...holder }) {
       const found = await find(holder.nodeId, asked);
       const at = { now: now(), leaseMs: holder.leaseMs };
       const ofOurs = found.filter(({ nodeId }) => nodeId === holder.nodeId);
       const mine = ofOurs.filter((one) => lasts(one, at));
       const fading = ofOurs.filter((one) => !lasts(one, at));
       const free = some(
-        found.filter(({ nodeId }) => nodeId !== holder.nodeId),
+        found.filter((one) => one.nodeId !== holder.nodeId && mayTake(one)),
         limit,
       );
       return held(holder, { mine, wanted: [...fading, ...free] });
     },
-    async lane(input) {
+    async lane({ mayTake = () => true, ...input }) {
       bounds.note(input);
       const found = await lanes.one({ ...input, seen: bounds.seen(input) });
-      if (found === undefined) return undefined;
+      if (found === undefined || (found.nodeId !== input.nodeId && !mayTake(found))) return undefined;
       const isSafe = found.nodeId === input.nodeId && lasts(found, { now: now(), leaseMs: input.leaseMs });
       const [due] = await held(input, isSafe ? { mine: [found], wanted: [] } : { mine: [], wanted: [found] });
       return due;

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, type TestContext, test } from 'node:test';
 import {
-  type Answer,
+  type Reply,
   reply,
   type SmtpReceiver,
   smtpReceiver,
@@ -214,7 +214,7 @@ test('smtps:// begins with TLS, and ?tls=off uses none', { skip: authority === u
 const HUGE = '250-'.padEnd(2_000, 'x');
 const FAILURES: [
   name: string,
-  answers: Record<string, Answer>,
+  answers: Record<string, Reply>,
   outcome: string,
   status: number | null,
   words: RegExp,

@@ -3,7 +3,6 @@ import { performance } from 'node:perf_hooks';
 import { type MailAddress, type MailSender, readMailUrl } from '../../model/messages/mail-address.ts';
 import type { Resolver } from '../../net/resolver.ts';
 import type { SmtpServer } from '../../net/smtp-url.ts';
-import { ERASED } from '../../records/person.ts';
 import type { Clock } from '../../std/clock.ts';
 import { onAbort } from '../../std/stop-order.ts';
 import { hideEchoes } from '../destination.ts';
@@ -34,6 +33,7 @@ export interface OutgoingMail {
 const NO_LETTER =
   'The message of this delivery is no letter. Its webhook must have the format `mail`: subscribe the address again';
 
+/** An erasure replaces a letter about the person by a single word, as JSON. */
 const GONE = 'The message was erased with the records that it was about, so there is nothing to send';
 
 /** Characters of a reply that are stored. */
@@ -157,7 +157,7 @@ export class Mailer {
     if (refusal !== undefined) throw new NotMailedError('blocked', refusal);
     const letter = readLetter(mail.body);
     if (letter === undefined)
-      throw new NotMailedError('protocol', mail.body === JSON.stringify(ERASED) ? GONE : NO_LETTER);
+      throw new NotMailedError('protocol', mail.body.startsWith('"') ? GONE : NO_LETTER);
     const message = await writeMail({
       from,
       to,

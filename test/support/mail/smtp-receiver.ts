@@ -117,16 +117,15 @@ function headersOf(node: LetterparserNode): Record<string, string> {
   return Object.fromEntries(names.map(([name, value]) => [name.toLowerCase(), value ?? '']));
 }
 
-/** What a `wordedServer` answers: a reply without its line end, or something that no server should do. */
-export type Answer = string | 'drop' | 'hang' | ((socket: Socket) => void);
+/** What a `wordedServer` replies: a line without its end, or something that no server should do. */
+export type Reply = string | 'drop' | 'hang' | ((socket: Socket) => void);
 
 /**
- * A server that follows a script instead of SMTP, for replies that no real server gives. Commands without an answer are
- * accepted.
+ * A server that follows a script instead of SMTP, for replies that no real server gives. Other commands are accepted.
  *
- * @param answers by command (`EHLO`, `MAIL`, `RCPT`, `DATA`, `RSET`), by `greeting`, and by `.`, the end of the mail
+ * @param replies by command (`EHLO`, `MAIL`, `RCPT`, `DATA`, `RSET`), by `greeting`, and by `.`, the end of the mail
  */
-export async function wordedServer(answers: Readonly<Record<string, Answer>>): Promise<{
+export async function wordedServer(replies: Readonly<Record<string, Reply>>): Promise<{
   port: number;
   /** The commands of all connections, and the mails as lines that end with a dot. */
   heard: string[];
@@ -140,8 +139,8 @@ export async function wordedServer(answers: Readonly<Record<string, Answer>>): P
     connections += 1;
     sockets.add(socket);
     socket.on('error', () => {}).once('close', () => sockets.delete(socket));
-    const answer = (name: string, usual: string) => {
-      const given = answers[name] ?? usual;
+    const respond = (name: string, usual: string) => {
+      const given = replies[name] ?? usual;
       if (given === 'drop') socket.destroy();
       else if (typeof given === 'function') given(socket);
       else if (given !== 'hang') socket.write(`${given}\r\n`);
@@ -150,18 +149,18 @@ export async function wordedServer(answers: Readonly<Record<string, Answer>>): P
     let isData = false;
     socket.on('data', (chunk: Buffer) => {
       rest += chunk.toString('latin1');
-      if (isData && answers.message === 'drop') socket.destroy();
+      if (isData && replies.message === 'drop') socket.destroy();
       for (let end = rest.indexOf('\r\n'); end !== -1; end = rest.indexOf('\r\n')) {
         const line = rest.slice(0, end);
         rest = rest.slice(end + 2);
         heard.push(line);
         if (isData && line !== '.') continue;
         const name = isData ? '.' : (line.split(/[ :]/, 1)[0] ?? '').toUpperCase();
-        isData = name === 'DATA' && String(answers.DATA ?? '354').startsWith('354');
-        answer(name, name === 'DATA' ? '354 Go on' : '250 Fine');
+        isData = name === 'DATA' && String(replies.DATA ?? '354').startsWith('354');
+        respond(name, name === 'DATA' ? '354 Send it' : '250 Fine');
       }
     });
-    answer('greeting', '220 mail.test');
+    respond('greeting', '220 mail.test');
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

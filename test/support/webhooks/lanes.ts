@@ -18,6 +18,7 @@ import { definition, failAttempt, makeRunning } from '../../../src/store/conform
 import { openStore } from '../../../src/store/open.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { DeliveryEngine } from '../../../src/webhooks/delivery-engine.ts';
+import type { Mailing } from '../../../src/webhooks/mail/mailing.ts';
 import { subscribeWebhook } from '../../../src/webhooks/subscribe.ts';
 
 export interface Arrived {
@@ -77,6 +78,8 @@ interface LaneOptions {
   nodeId?: string;
   store?: Store;
   stopGraceMs?: number;
+  /** Default: the node cannot send mail. */
+  mailing?: Mailing;
   onError?: (fields: unknown) => void;
 }
 
