@@ -177,7 +177,7 @@ function webhookPart(
   const destination = destinationOf(url);
   return {
     tone,
-    title: `The webhook ${textOrNull(name) ?? destination ?? id} ${ending}`,
+    title: `The webhook ${oneLine(textOrNull(name) ?? '', MAX_FACT) || destination || id} ${ending}`,
     summary: textOrNull(why),
     url: page(`/webhooks/${inUrl(id)}`),
     facts: [

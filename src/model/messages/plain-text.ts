@@ -19,7 +19,8 @@ export function oneLine(text: string, most: number): string {
 
 /** A text without invisible characters, on one line. */
 export function visible(text: string): string {
-  return text.toWellFormed().replace(SPACES, ' ').replace(INVISIBLE, '').trim();
+  // Line breaks are control characters, so they become spaces first. Spaces around what was removed become one.
+  return text.toWellFormed().replace(SPACES, ' ').replace(INVISIBLE, '').replace(SPACES, ' ').trim();
 }
 
 let segmenter: Intl.Segmenter | undefined;
