@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { escaped } from '../../src/model/messages/letter-html.ts';
+import { escapedHtml } from '../../src/std/escaped-html.ts';
 
 const RENDERER = join(import.meta.dirname, '../../node_modules/adaptivecards/dist/adaptivecards.min.js');
 
@@ -70,7 +70,7 @@ function slackBlock(block: Block): string {
   const inner = elements.map(slackBlock).join('');
   switch (type) {
     case 'header':
-      return `<h1>${escaped(text?.text ?? '')}</h1>`;
+      return `<h1>${escapedHtml(text?.text ?? '')}</h1>`;
     case 'rich_text':
       return `<div style="margin-bottom:8px">${inner}</div>`;
     case 'rich_text_section':
@@ -88,8 +88,8 @@ function slackBlock(block: Block): string {
 
 /** An element of rich text. */
 function styled({ url, text, style = {} }: Block): string {
-  let made = escaped(String(text));
-  if (url !== undefined) made = `<a href="${escaped(url)}">${made}</a>`;
+  let made = escapedHtml(String(text));
+  if (url !== undefined) made = `<a href="${escapedHtml(url)}">${made}</a>`;
   if (style.strike) made = `<s class="muted">${made}</s>`;
   return style.bold ? `<b>${made}</b>` : made;
 }
@@ -98,7 +98,7 @@ function styled({ url, text, style = {} }: Block): string {
 function contextText({ text }: Block): string {
   const words = String(text);
   const [, url, name] = /^<([^|>]*)\|([^>]*)>$/.exec(words) ?? [];
-  return url === undefined ? escaped(words) : `<a href="${url}">${name}</a>`;
+  return url === undefined ? escapedHtml(words) : `<a href="${url}">${name}</a>`;
 }
 
 /** A message with embeds. */
@@ -119,10 +119,10 @@ interface Embed {
 function discordEmbed({ title, url, description, color, fields, footer }: Embed): string {
   const name = title === undefined ? '' : markdown(title);
   return `<div class="embed" style="border-color:#${color.toString(16).padStart(6, '0')}">
-${title === undefined ? '' : `<h2>${url === undefined ? name : `<a href="${escaped(url)}">${name}</a>`}</h2>`}
+${title === undefined ? '' : `<h2>${url === undefined ? name : `<a href="${escapedHtml(url)}">${name}</a>`}</h2>`}
 ${description === undefined ? '' : `<p>${markdown(description)}</p>`}
 <div class="fields">${fields.map((one) => `<div class="${one.inline ? '' : 'wide'}"><div class="name">${markdown(one.name)}</div><div class="value">${markdown(one.value)}</div></div>`).join('')}</div>
-${footer === undefined ? '' : `<div class="muted small" style="margin-top:8px">${escaped(footer.text)}</div>`}</div>`;
+${footer === undefined ? '' : `<div class="muted small" style="margin-top:8px">${escapedHtml(footer.text)}</div>`}</div>`;
 }
 
 /** The part of Discord's Markdown that our messages use: links, struck text, a fence, and escaped characters. */
@@ -132,14 +132,14 @@ function markdown(text: string): string {
   let at = 0;
   for (const match of text.matchAll(token)) {
     const [all, fence, name, url, struck, character] = match;
-    made += escaped(text.slice(at, match.index));
-    if (fence !== undefined) made += `<pre>${escaped(fence)}</pre>`;
-    else if (url !== undefined) made += `<a href="${escaped(url)}">${markdown(name ?? '')}</a>`;
+    made += escapedHtml(text.slice(at, match.index));
+    if (fence !== undefined) made += `<pre>${escapedHtml(fence)}</pre>`;
+    else if (url !== undefined) made += `<a href="${escapedHtml(url)}">${markdown(name ?? '')}</a>`;
     else if (struck !== undefined) made += `<s class="muted">${markdown(struck)}</s>`;
-    else made += escaped(character ?? '');
+    else made += escapedHtml(character ?? '');
     at = match.index + all.length;
   }
-  return made + escaped(text.slice(at));
+  return made + escapedHtml(text.slice(at));
 }
 
 /** A card, drawn by Microsoft's renderer in the colors of Teams. */

@@ -1,6 +1,6 @@
 /** The pages behind the links in mails. They need no script and load nothing. */
 import { createHash } from 'node:crypto';
-import { escaped } from '../model/messages/letter-html.ts';
+import { escapedHtml } from '../std/escaped-html.ts';
 import type { Call } from './route.ts';
 
 const STYLE =
@@ -33,7 +33,7 @@ export function sendMailPage(
   const form =
     button === undefined
       ? ''
-      : `\n<form method="post"><button type="submit">${escaped(button)}</button></form>`;
+      : `\n<form method="post"><button type="submit">${escapedHtml(button)}</button></form>`;
   return reply
     .code(status)
     .headers({
@@ -50,12 +50,12 @@ export function sendMailPage(
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <link rel="icon" href="data:,">
-<title>${escaped(title)}</title>
+<title>${escapedHtml(title)}</title>
 <style>${STYLE}</style>
 </head>
 <body><main>
-<h1>${escaped(title)}</h1>
-<p>${escaped(text)}</p>${form}
+<h1>${escapedHtml(title)}</h1>
+<p>${escapedHtml(text)}</p>${form}
 </main></body>
 </html>
 `);

@@ -1,7 +1,7 @@
 /** Recognizes a person in records and texts, and redacts texts. */
 import { escapedMarkdown } from '../model/messages/discord-markdown.ts';
-import { escaped as escapedHtml } from '../model/messages/letter-html.ts';
 import { parseExactly } from '../model/record.ts';
+import { escapedHtml } from '../std/escaped-html.ts';
 
 export const ERASED = '[erased]';
 /** Ids shorter than this are not searched for in texts, where they often have another meaning. */

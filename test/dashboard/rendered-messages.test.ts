@@ -1,4 +1,4 @@
-/** Hostile letters and cards in a real browser, which runs whatever it finds in them. */
+/** Hostile letters and cards in a real browser, which runs every script that it finds. */
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import { after, test } from 'node:test';

@@ -1,4 +1,5 @@
 /** Renders an OpenAPI document as one HTML page, without scripts or external resources. */
+import { escapedHtml } from '../../std/escaped-html.ts';
 
 export interface ReferenceDocument {
   info: { title: string; version: string; description: string };
@@ -57,30 +58,30 @@ export function referencePage(
     '$ref' in one ? shared[one.$ref.slice(one.$ref.lastIndexOf('/') + 1)] : one;
   const sections = [...groups].map(
     ([name, of]) =>
-      `<h2 id="${escaped(name)}">${escaped(name)}</h2>${of.map((one) => operationHtml(one, resolve)).join('')}`,
+      `<h2 id="${escapedHtml(name)}">${escapedHtml(name)}</h2>${of.map((one) => operationHtml(one, resolve)).join('')}`,
   );
   const links = [...groups.keys(), 'Events', 'Shapes'].map(
-    (name) => `<a href="#${escaped(name)}">${escaped(name)}</a>`,
+    (name) => `<a href="#${escapedHtml(name)}">${escapedHtml(name)}</a>`,
   );
   return `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${escaped(title)}</title>
+<title>${escapedHtml(title)}</title>
 <style>${STYLE}</style>
 </head>
 <body>
-<h1>${escaped(title)} ${escaped(version)}</h1>
+<h1>${escapedHtml(title)} ${escapedHtml(version)}</h1>
 <p>${words(description)}</p>
 <p>For programs: <a href="/openapi.json">openapi.json</a>, <a href="/openapi.yaml">openapi.yaml</a>.${options.guide === undefined ? '' : ` How to use it: <a href="${options.guide}">the guide</a>.`}</p>
 <nav>${links.join(' · ')}</nav>
 ${sections.join('\n')}
 <h2 id="Events">Events</h2>
-${events.map(([type, { post }]) => folded(`<code>${escaped(type)}</code> ${words(post.description ?? post.summary)}`, json(post.requestBody))).join('')}
+${events.map(([type, { post }]) => folded(`<code>${escapedHtml(type)}</code> ${words(post.description ?? post.summary)}`, json(post.requestBody))).join('')}
 <h2 id="Shapes">Shapes</h2>
 ${Object.entries(document.components.schemas)
-  .map(([name, schema]) => folded(`<code>${escaped(name)}</code>`, json(schema), name))
+  .map(([name, schema]) => folded(`<code>${escapedHtml(name)}</code>`, json(schema), name))
   .join('')}
 </body>
 </html>
@@ -91,18 +92,18 @@ function operationHtml(
   { path, method, shown }: { path: string; method: string; shown: Shown },
   resolve: (one: Response | { $ref: string }) => Response | undefined,
 ): string {
-  const head = `<b class="method">${method.toUpperCase()}</b> <code>${escaped(path)}</code> ${words(shown.summary)}`;
+  const head = `<b class="method">${method.toUpperCase()}</b> <code>${escapedHtml(path)}</code> ${words(shown.summary)}`;
   const parameters = (shown.parameters ?? []).map(
     ({ name, in: place, required, description, schema }) =>
-      `<tr><td><code>${escaped(name)}</code>${required ? ' (required)' : ''}</td><td>${escaped(place)}</td>` +
-      `<td>${words(description)} <code>${escaped(JSON.stringify(schema))}</code></td></tr>`,
+      `<tr><td><code>${escapedHtml(name)}</code>${required ? ' (required)' : ''}</td><td>${escapedHtml(place)}</td>` +
+      `<td>${words(description)} <code>${escapedHtml(JSON.stringify(schema))}</code></td></tr>`,
   );
   const responses = Object.entries(shown.responses).map(([status, one]) => {
     const { description = '', headers = {}, content } = resolve(one) ?? {};
     // Headers of every response are not repeated.
     const own = Object.entries(headers).filter(([, header]) => !('$ref' in header));
     return (
-      `<tr><td>${escaped(status)}</td><td>${words(description)}` +
+      `<tr><td>${escapedHtml(status)}</td><td>${words(description)}` +
       `${own.length === 0 ? '' : json(Object.fromEntries(own))}` +
       `${content === undefined || !status.startsWith('2') ? '' : json(content)}</td></tr>`
     );
@@ -121,25 +122,14 @@ function operationHtml(
 }
 
 function folded(head: string, body: string, id?: string): string {
-  return `<details${id === undefined ? '' : ` id="${escaped(id)}"`}><summary>${head}</summary>${body}</details>\n`;
+  return `<details${id === undefined ? '' : ` id="${escapedHtml(id)}"`}><summary>${head}</summary>${body}</details>\n`;
 }
 
 function json(value: unknown): string {
-  return `<pre>${escaped(JSON.stringify(value, null, 2))}</pre>`;
+  return `<pre>${escapedHtml(JSON.stringify(value, null, 2))}</pre>`;
 }
 
 /** Escapes a text, with backticks as code. */
 function words(text: string): string {
-  return escaped(text).replace(/`([^`]+)`/g, '<code>$1</code>');
-}
-
-function escaped(text: string): string {
-  const names: Record<string, string> = {
-    '&': '&amp;',
-    '<': '&lt;',
-    '>': '&gt;',
-    '"': '&quot;',
-    "'": '&#39;',
-  };
-  return text.replace(/[&<>"']/g, (character) => names[character] ?? '');
+  return escapedHtml(text).replace(/`([^`]+)`/g, '<code>$1</code>');
 }

@@ -2,6 +2,7 @@
  * The HTML of a mail: tables with inline styles, which programs for mail show alike, and no remote resource. Programs that
  * know `prefers-color-scheme` show it in the reader's theme.
  */
+import { escapedHtml } from '../../std/escaped-html.ts';
 import { changeWords, isGone, moreFieldsWords, moreWords } from './fitted.ts';
 import type { Notice, NoticeGroup } from './notice.ts';
 import type { NoticeRow } from './notice-row.ts';
@@ -38,11 +39,11 @@ const DARK = `
 export function letterHtml(notice: Notice): string {
   const { tone, title, summary, url, action = OPEN, facts, groups, log, footer, footerUrl } = notice;
   const parts = [
-    `<h1 class="text" style="margin:0 0 8px;font-size:20px;line-height:28px;font-weight:600;${TEXT};${WRAP}">${escaped(title)}</h1>`,
+    `<h1 class="text" style="margin:0 0 8px;font-size:20px;line-height:28px;font-weight:600;${TEXT};${WRAP}">${escapedHtml(title)}</h1>`,
     ...(summary === null
       ? []
       : [
-          `<p class="text" style="margin:0 0 12px;font-size:15px;line-height:22px;${TEXT};${WRAP}">${escaped(summary)}</p>`,
+          `<p class="text" style="margin:0 0 12px;font-size:15px;line-height:22px;${TEXT};${WRAP}">${escapedHtml(summary)}</p>`,
         ]),
     ...(facts.length === 0 ? [] : [factTable(facts)]),
     ...groups.map(groupTable),
@@ -52,7 +53,7 @@ export function letterHtml(notice: Notice): string {
   const change =
     footerUrl === null
       ? ''
-      : ` <a class="muted" href="${escaped(footerUrl)}" style="${MUTED};text-decoration:underline">Change or pause it</a>`;
+      : ` <a class="muted" href="${escapedHtml(footerUrl)}" style="${MUTED};text-decoration:underline">Change or pause it</a>`;
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -60,7 +61,7 @@ export function letterHtml(notice: Notice): string {
 <meta name="viewport" content="width=device-width">
 <meta name="color-scheme" content="light dark">
 <meta name="supported-color-schemes" content="light dark">
-<title>${escaped(title)}</title>
+<title>${escapedHtml(title)}</title>
 <style>
   :root { color-scheme: light dark; supported-color-schemes: light dark; }
   @media (prefers-color-scheme: dark) {${DARK}
@@ -76,7 +77,7 @@ ${parts.join('\n')}
 </td></tr>
 </table>
 <table role="presentation" width="100%" cellpadding="0" cellspacing="0" style="max-width:640px">
-<tr><td class="muted" style="padding:16px 24px;font-size:12px;line-height:18px;${MUTED};${FONT};${WRAP}">${escaped(footer)}${change}</td></tr>
+<tr><td class="muted" style="padding:16px 24px;font-size:12px;line-height:18px;${MUTED};${FONT};${WRAP}">${escapedHtml(footer)}${change}</td></tr>
 </table>
 </td></tr>
 </table>
@@ -88,8 +89,8 @@ ${parts.join('\n')}
 function factTable(facts: Notice['facts']): string {
   const rows = facts.map(
     ({ name, value }) =>
-      `<tr><td class="muted" valign="top" style="padding:2px 16px 2px 0;white-space:nowrap;${MUTED}">${escaped(name)}</td>` +
-      `<td class="text" dir="auto" style="padding:2px 0;${TEXT};${WRAP}">${escaped(value)}</td></tr>`,
+      `<tr><td class="muted" valign="top" style="padding:2px 16px 2px 0;white-space:nowrap;${MUTED}">${escapedHtml(name)}</td>` +
+      `<td class="text" dir="auto" style="padding:2px 0;${TEXT};${WRAP}">${escapedHtml(value)}</td></tr>`,
   );
   return `<table role="presentation" cellpadding="0" cellspacing="0" style="margin:0 0 8px;font-size:14px;line-height:20px">
 ${rows.join('\n')}
@@ -100,12 +101,12 @@ function groupTable(group: NoticeGroup): string {
   const heading =
     group.title === null
       ? ''
-      : `<h2 class="text" style="margin:20px 0 0;font-size:16px;line-height:24px;font-weight:600;${TEXT};${WRAP}">${escaped(group.title)}</h2>\n`;
+      : `<h2 class="text" style="margin:20px 0 0;font-size:16px;line-height:24px;font-weight:600;${TEXT};${WRAP}">${escapedHtml(group.title)}</h2>\n`;
   const more = moreWords(group);
   const end =
     more === null
       ? ''
-      : `\n<p class="muted" style="margin:8px 0 0;font-size:14px;line-height:20px;${MUTED}">${escaped(more)}</p>`;
+      : `\n<p class="muted" style="margin:8px 0 0;font-size:14px;line-height:20px;${MUTED}">${escapedHtml(more)}</p>`;
   const rows = group.rows.flatMap(recordRows);
   if (rows.length === 0) return heading + end;
   return `${heading}<table width="100%" cellpadding="0" cellspacing="0" style="margin:12px 0 0;font-size:14px;line-height:20px;border-collapse:collapse">
@@ -117,25 +118,27 @@ function recordRows(row: NoticeRow): string[] {
   const { title, url, fields, moreFields } = row;
   const name =
     url === null
-      ? `<strong class="text" style="${TEXT}">${escaped(title)}</strong>`
-      : `<a class="link" href="${escaped(url)}" style="color:#0969da;font-weight:600;text-decoration:none">${escaped(title)}</a>`;
+      ? `<strong class="text" style="${TEXT}">${escapedHtml(title)}</strong>`
+      : `<a class="link" href="${escapedHtml(url)}" style="color:#0969da;font-weight:600;text-decoration:none">${escapedHtml(title)}</a>`;
   const more = moreFieldsWords(moreFields);
   return [
     `<tr><td class="line" colspan="3" dir="auto" style="padding:10px 0 4px;border-top:1px solid #d1d9e0;${WRAP}">${name} <span class="muted" style="${MUTED}">${changeWords(row)}</span></td></tr>`,
     ...fields.map((field) => fieldRow(row, field)),
     ...(more === null
       ? []
-      : [`<tr><td class="muted" colspan="3" style="padding:0 0 6px;${MUTED}">${escaped(more)}</td></tr>`]),
+      : [
+          `<tr><td class="muted" colspan="3" style="padding:0 0 6px;${MUTED}">${escapedHtml(more)}</td></tr>`,
+        ]),
   ];
 }
 
 function fieldRow(row: NoticeRow, field: NoticeRow['fields'][number]): string {
   const { key, before, after } = field;
-  const name = `<td class="muted" valign="top" width="26%" style="padding:0 12px 6px 0;${MUTED};${WRAP}">${escaped(key)}</td>`;
+  const name = `<td class="muted" valign="top" width="26%" style="padding:0 12px 6px 0;${MUTED};${WRAP}">${escapedHtml(key)}</td>`;
   const old = (text: string) =>
-    `<del class="old" style="color:#82071e;background-color:#ffebe9;text-decoration:${isGone(row, field) ? 'line-through' : 'none'}">${escaped(text)}</del>`;
+    `<del class="old" style="color:#82071e;background-color:#ffebe9;text-decoration:${isGone(row, field) ? 'line-through' : 'none'}">${escapedHtml(text)}</del>`;
   const now = (text: string) =>
-    `<ins class="new" style="color:#116329;background-color:#dafbe1;text-decoration:none">${escaped(text)}</ins>`;
+    `<ins class="new" style="color:#116329;background-color:#dafbe1;text-decoration:none">${escapedHtml(text)}</ins>`;
   const cell = (content: string, rest = '') =>
     `<td${rest} valign="top" dir="auto" style="padding:0 12px 6px 0;${WRAP}">${content}</td>`;
   if (before !== null && after !== null)
@@ -144,26 +147,13 @@ function fieldRow(row: NoticeRow, field: NoticeRow['fields'][number]): string {
 }
 
 function logBlock(log: readonly string[]): string {
-  const lines = log.map(escaped).join('\n');
+  const lines = log.map(escapedHtml).join('\n');
   return `<p class="muted" style="margin:16px 0 4px;font-size:14px;line-height:20px;${MUTED}">Last lines of the log</p>
 <pre class="log" style="margin:0;padding:12px;font-size:12px;line-height:18px;white-space:pre-wrap;border-radius:6px;background-color:#f6f8fa;${TEXT};${MONO};${WRAP}">${lines}</pre>`;
 }
 
 function button(url: string, label: string): string {
   return `<table role="presentation" cellpadding="0" cellspacing="0" style="margin:20px 0 0"><tr>
-<td class="button" style="border-radius:6px;background-color:#0969da"><a href="${escaped(url)}" style="display:inline-block;padding:8px 16px;font-size:14px;line-height:20px;font-weight:600;color:#ffffff;text-decoration:none">${escaped(label)}</a></td>
+<td class="button" style="border-radius:6px;background-color:#0969da"><a href="${escapedHtml(url)}" style="display:inline-block;padding:8px 16px;font-size:14px;line-height:20px;font-weight:600;color:#ffffff;text-decoration:none">${escapedHtml(label)}</a></td>
 </tr></table>`;
-}
-
-const ENTITIES: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-};
-
-/** Escapes a text for the content of an element or an attribute in quotes. */
-export function escaped(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => ENTITIES[character] as string);
 }

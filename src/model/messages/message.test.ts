@@ -1,6 +1,8 @@
 /** Messages for people: what they say, in every format. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { eventText, PUBLIC_URL } from '../../../test/support/messages/samples.ts';
+import { EVENT_CATALOG } from '../event-catalog.ts';
 import { DEFAULT_RULE, FORMATS_FOR_PEOPLE } from '../rule.ts';
 import { ruleFrom } from '../rule-fields.ts';
 import type { Selection } from '../selection.ts';
@@ -8,43 +10,16 @@ import { type ForPeople, shapedBody } from '../shape.ts';
 import type { Letter } from './mail.ts';
 import { noticeOf } from './notice-of.ts';
 
-const PUBLIC_URL = 'https://flowhook.example';
 const OPS: ForPeople = { webhook: { id: 'wh_1', name: 'Ops' }, log: [] };
 
-function event(type: string, data: object, more: object = {}): string {
-  return JSON.stringify({
-    id: 'evt_1',
-    teamId: 'team_1',
-    type,
-    eventType: type,
-    timestamp: '2026-11-23T10:30:00.000Z',
-    sequence: 42,
-    workflowId: 'people',
-    jobId: 'job_1',
-    ...more,
-    data,
-  });
+function event(type: string, data: object, ids: object = { workflowId: 'people', jobId: 'job_1' }): string {
+  return eventText(type, { ids, data });
 }
 
+const published = EVENT_CATALOG.find(({ type }) => type === 'workflow_data_change')?.example.data as object;
 const CHANGE = event('workflow_data_change', {
-  version: 17,
-  previousVersion: 16,
+  ...published,
   records: { total: 120, added: 1, changed: 2, removed: 0 },
-  differences: [
-    {
-      type: 'changed',
-      id: '1',
-      fields: [{ key: 'email', value: 'ada@example.com', previousValue: 'ada@example.org' }],
-    },
-    {
-      type: 'added',
-      id: '2',
-      fields: [
-        { key: 'id', value: '2' },
-        { key: 'name', value: 'Grace Hopper' },
-      ],
-    },
-  ],
   truncated: true,
 });
 
@@ -239,7 +214,7 @@ test('a digest lists the records of its workflows and its events, each with a fa
       events: [failed],
       more: 4,
     },
-    { workflowId: undefined, jobId: undefined },
+    {},
   );
   const told = notice(body);
   assert.equal(told.title, '63 records and 5 events in 2 workflows in this digest');
