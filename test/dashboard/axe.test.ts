@@ -52,7 +52,7 @@ after(() => service.stop());
 let troubled: string[] = [];
 const ids = await realIds();
 const routes = await readFile(join(import.meta.dirname, '../../dashboard/src/routes.tsx'), 'utf8');
-const paths = [...pathsOf(routes, ids), ...(await ruledPaths())];
+const paths = [...pathsOf(routes, ids), ...(await ruledPaths()), ...(await peoplePaths())];
 
 const pageTest = signedInTests(() => service);
 
@@ -131,6 +131,18 @@ pageTest('no dialog or menu has accessibility violations', async ({ page, open }
   findings.push(...(await lookedAt(page, 'suggestions of names')));
   await page.keyboard.press('Escape');
   await look('the new webhook dialog');
+  for (const kind of ['Mail', 'Slack']) {
+    await page.getByRole('button', { name: 'New webhook' }).click();
+    await page.getByRole('radio', { name: kind }).click();
+    await page.getByText('would be sent').waitFor();
+    await look(`a new webhook for ${kind}`);
+  }
+  await open('');
+  await page.getByRole('button', { name: 'Tell me when something breaks' }).click();
+  await look('the dialog for messages about failures');
+  await open('workflows/people/feeds');
+  await page.getByRole('button', { name: 'New feed' }).click();
+  await look('the new feed dialog');
   await open('keys');
   await page.getByRole('button', { name: 'New key' }).click();
   await page.getByRole('dialog', { name: 'New key' }).waitFor();
@@ -249,6 +261,21 @@ async function ruledPaths(): Promise<string[]> {
     for (const decision of await flowhook.webhooks.decisions(id, { state: ['filtered'] }).take(1))
       eventId = decision.eventId;
   return [`webhooks/${id}?tab=rule`, `webhooks/${id}?tab=decisions`, `events/${eventId}`];
+}
+
+/** The pages of a webhook for a chat, with a digest, and of a delivery to it. */
+async function peoplePaths(): Promise<string[]> {
+  const flowhook = new Flowhook({ url: service.url, key: service.key });
+  await flowhook.feeds.create('people', { title: LONG, filter: `record.name != "${LONG}"` });
+  const { id } = await flowhook.webhooks.create({
+    workflowId: 'people',
+    url: 'http://127.0.0.1:9/chat',
+    events: ['workflow_data_change'],
+    format: 'slack',
+    digest: { at: '08:00', timeZone: 'America/Argentina/ComodRivadavia' },
+  });
+  const { deliveryId } = await flowhook.webhooks.test(id);
+  return [`webhooks/${id}?tab=rule`, `deliveries/${deliveryId}`];
 }
 
 /** Creates a run whose error names a field, a paused webhook, and a webhook that backs off, with a waiting test event. */

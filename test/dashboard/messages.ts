@@ -3,19 +3,29 @@ import assert from 'node:assert/strict';
 import { after, before, describe } from 'node:test';
 import type { Locator } from 'playwright-core';
 import { signedInTests } from '../support/browser/browser.ts';
+import { type SmtpReceiver, smtpReceiver } from '../support/mail/smtp-receiver.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { startService, type TestService } from '../support/service.ts';
 
 describe('messages for people', () => {
   let service: TestService;
+  let smtp: SmtpReceiver;
   before(async () => {
+    smtp = await smtpReceiver();
     service = await startService({
+      settings: {
+        FLOWHOOK_SMTP_URL: `smtp://127.0.0.1:${smtp.port}`,
+        FLOWHOOK_MAIL_FROM: 'flowhook@example.org',
+      },
       workflows: { 'default/shop.yaml': 'name: Shop\nsource: { type: push }\n' },
     });
     await send({ lamp: 52, chair: 80 });
     await send({ lamp: 47, chair: 80 });
   });
-  after(() => service.stop());
+  after(async () => {
+    await service.stop();
+    await smtp.close();
+  });
   const pageTest = signedInTests(() => service);
 
   async function send(prices: Record<string, number>): Promise<void> {
@@ -69,6 +79,53 @@ describe('messages for people', () => {
       await text.waitFor();
       assert.equal(await colorOf(), 'rgb(4, 5, 6)');
       await page.emulateMedia({ colorScheme: 'light' });
+    },
+  );
+
+  pageTest(
+    'sends mail once the address is verified, and shows what was sent as a letter',
+    async ({ page, open }) => {
+      await open('webhooks');
+      await page.getByRole('button', { name: 'New webhook' }).first().click();
+      const dialog = page.getByRole('dialog', { name: 'New webhook' });
+      await choose(dialog, 'Workflow', 'Shop');
+      await dialog.getByRole('radio', { name: 'Mail' }).click();
+      await dialog.getByRole('textbox', { name: 'Mail address' }).fill('ops@example.org');
+      await dialog.getByRole('button', { name: 'Subscribe' }).click();
+      await dialog.waitFor({ state: 'detached' });
+      await page.getByRole('heading', { level: 1, name: 'ops@example.org' }).waitFor();
+      const header = page.locator('header').filter({ has: page.getByRole('heading', { level: 1 }) });
+      await header.getByText('Not verified').waitFor();
+      assert.equal(await page.getByRole('button', { name: 'Resume' }).count(), 0);
+      await page.getByRole('button', { name: 'Send the mail again' }).click();
+      const { raw, mail } = await smtp.mail(2);
+      const [link] = /https?:[^\s"]+\/mail\/verify\/[^\s"]+/.exec(mail.text ?? '') ?? assert.fail(raw);
+      const reader = await page.context().newPage();
+      await reader.goto(link);
+      await reader.getByRole('button').click();
+      await reader.getByText('The address is confirmed').first().waitFor();
+      await reader.close();
+      await header.getByText('Active').waitFor();
+
+      await page.getByRole('button', { name: 'Send test event' }).click();
+      const letter = page.getByRole('region', { name: 'Mail', exact: true }).first();
+      const { mail: sent } = await smtp.mail(3);
+      await letter
+        .getByText(sent.subject ?? '')
+        .first()
+        .waitFor();
+      await letter
+        .locator('iframe')
+        .contentFrame()
+        .getByRole('heading', { name: 'A test message' })
+        .waitFor();
+      const attempt = page.getByRole('button', { name: 'Attempt 1' });
+      await attempt.getByText('250', { exact: true }).waitFor();
+      assert.equal(await page.getByRole('button', { name: 'Signed curl' }).count(), 0);
+      await page.goBack();
+      await page.getByRole('tab', { name: 'Settings' }).click();
+      await page.getByRole('heading', { name: 'Delivery', exact: true }).waitFor();
+      assert.equal(await page.getByRole('heading', { name: 'Custom headers' }).count(), 0);
     },
   );
 

@@ -66,6 +66,7 @@ function NoticesForm({ onClose }: { onClose: () => void }) {
         name: NAME,
       }),
     changes: ['webhooks'],
+    done: ({ message }) => message,
     onDone: ({ id }) => {
       onClose();
       void navigate({ to: '/webhooks/$webhookId', params: { webhookId: id } });

@@ -31,7 +31,11 @@ import { useTriedRule } from './rule/tried-rule.ts';
 import styles from './subscribe.module.css';
 
 const EVERY_WORKFLOW = '';
-const REFUSED = 'Deliveries will be refused';
+/** Sentences of the service about a webhook that will not work yet, and what they mean. */
+const WARNINGS = [
+  ['Deliveries will be refused', 'the URL cannot be reached'],
+  ['The verification mail could not be sent', 'the address cannot be verified yet'],
+] as const;
 /** The events to start with: people do not want a message for every run. */
 const FIRST_EVENTS = ['workflow_finished', 'workflow_failed'];
 const FIRST_EVENTS_FOR_PEOPLE = [CHANGE_EVENT, 'workflow_failed'];
@@ -101,18 +105,18 @@ function SubscribeForm({ defaults, onClose }: { defaults: SubscribeDefaults; onC
       const name = form.name.trim() || null;
       if (of.workflowId !== null && !isRule && name === null)
         return flowhook.webhooks.subscribe({ workflowId, ...input });
-      const { id } = await flowhook.webhooks.create({
+      const { id, message } = await flowhook.webhooks.create({
         ...input,
         workflowId: of.workflowId,
         ...(name === null ? {} : { name }),
         ...(isRule ? ruleOf(form) : {}),
       });
-      return { webhookId: id, message: `Webhook ${id} is subscribed` };
+      return { webhookId: id, message };
     },
     changes: ['webhooks'],
     onDone: (done) => {
       // A warning must stay visible, unlike a notification.
-      if (done.message.includes(REFUSED)) return setMade(done);
+      if (warningIn(done.message) !== undefined) return setMade(done);
       notify(done.message);
       show(done.webhookId);
     },
@@ -132,7 +136,7 @@ function SubscribeForm({ defaults, onClose }: { defaults: SubscribeDefaults; onC
         <Alert
           icon={<Icon name="warning" />}
           color="orange"
-          title="Subscribed, but the URL cannot be reached"
+          title={`Subscribed, but ${warningIn(made.message)}`}
         >
           <Prose text={made.message} />
         </Alert>
@@ -204,6 +208,10 @@ function SubscribeForm({ defaults, onClose }: { defaults: SubscribeDefaults; onC
       )}
     </ActionForm>
   );
+}
+
+function warningIn(message: string): string | undefined {
+  return WARNINGS.find(([sentence]) => message.includes(sentence))?.[1];
 }
 
 /** Messages for Slack, Discord and Teams are destinations of their own. */
