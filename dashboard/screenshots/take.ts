@@ -1,6 +1,6 @@
 /**
  * `npm run screenshots`: pictures of every page of the dashboard in `docs/images`, in both themes, and of some pages at the
- * width of a phone; and of messages to people. `--only NAME` takes those of one page, `--only messages` those of messages.
+ * width of a phone; and of messages to people. `--only NAME,…` takes those of some pages, or `messages`.
  * The people in them are fictional.
  */
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
@@ -24,6 +24,9 @@ const { values } = parseArgs({
   options: { out: { type: 'string', default: join(ROOT, 'docs/images') }, only: { type: 'string' } },
 });
 
+const only = values.only?.split(',');
+const isWanted = (name: string) => only === undefined || only.includes(name);
+
 async function removePictures(directory: string): Promise<void> {
   const names = await readdir(directory);
   await Promise.all(names.filter((name) => name.endsWith('.png')).map((name) => rm(join(directory, name))));
@@ -37,6 +40,7 @@ function pagesOf({ shown }: World): Record<string, string> {
     'workflow-runs': 'workflows/site-people/runs',
     'workflow-changes': 'workflows/crm-contacts/changes',
     'workflow-webhooks': 'workflows/crm-contacts/webhooks',
+    'workflow-feeds': 'workflows/crm-contacts/feeds',
     'workflow-definition': 'workflows/site-people/definition',
     'workflow-api': 'workflows/crm-contacts/api',
     runs: 'runs',
@@ -45,6 +49,7 @@ function pagesOf({ shown }: World): Record<string, string> {
     webhooks: 'webhooks',
     webhook: `webhooks/${shown.webhook}`,
     'webhook-rule': `webhooks/${shown.filtered}?tab=rule`,
+    'webhook-message': `webhooks/${shown.chat}?tab=rule`,
     'webhook-decisions': `webhooks/${shown.filtered}?tab=decisions`,
     'webhook-health': `webhooks/${shown.webhook}?tab=health`,
     delivery: `deliveries/${shown.delivery}`,
@@ -70,7 +75,7 @@ try {
   // Also removes pictures of former pages.
   if (values.only === undefined) await removePictures(values.out);
   let bytes = 0;
-  if (values.only === undefined || values.only === 'messages') {
+  if (isWanted('messages')) {
     await takeMessages(browser, async (name, screenshot) => {
       const picture = smallPng(screenshot);
       await writeFile(join(values.out, `${name}.png`), picture);
@@ -106,13 +111,13 @@ async function take(
   };
   await page.goto(`${world.url}/ui/`);
   await page.getByLabel('API key', { exact: true }).waitFor();
-  if (!isNarrow && (values.only === undefined || values.only === 'sign-in')) await shoot('sign-in');
+  if (!isNarrow && isWanted('sign-in')) await shoot('sign-in');
   await page.getByLabel('API key', { exact: true }).fill(world.key);
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByRole('button', { name: 'Live', exact: true }).waitFor();
   for (const [name, path] of Object.entries(pagesOf(world))) {
     if (isNarrow && !NARROW_PAGES.includes(name)) continue;
-    if (values.only !== undefined && values.only !== name) continue;
+    if (!isWanted(name)) continue;
     await page.goto(`${world.url}/ui/${path}`);
     await page.getByRole('heading', { level: 1 }).waitFor();
     await page.getByRole('button', { name: 'Live', exact: true }).waitFor();

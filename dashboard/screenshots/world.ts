@@ -49,6 +49,7 @@ export interface World {
     finished: string;
     webhook: string;
     filtered: string;
+    chat: string;
     delivery: string;
     inspector: string;
     event: string;
@@ -174,13 +175,27 @@ async function subscribe(flowhook: Flowhook, url: string) {
     name: 'Frequent visitors',
     filter: 'risesAbove(previous.visits, record.visits, 25)',
   });
+  const { id: chat } = await flowhook.webhooks.create({
+    workflowId: 'crm-contacts',
+    url: `${url}/chat`,
+    events: ['workflow_data_change'],
+    name: 'Sales channel',
+    filter: 'change == "added" && record.customer',
+    format: 'slack',
+    digest: { at: '08:00', timeZone: 'Europe/Berlin' },
+  });
+  await flowhook.feeds.create('crm-contacts', {
+    title: 'New customers',
+    filter: 'change == "added" && record.customer',
+  });
+  await flowhook.feeds.create('crm-contacts', { entries: 'version', window: '7d' });
   await flowhook.webhooks.pause(paused, { reason: 'Moving to a new mailing tool' });
-  return { healthy, failing, paused, filtered };
+  return { healthy, failing, paused, filtered, chat };
 }
 
 async function chosen(
   flowhook: Flowhook,
-  webhooks: { healthy: string; failing: string; filtered: string },
+  webhooks: { healthy: string; failing: string; filtered: string; chat: string },
   inspector: string,
 ): Promise<World['shown']> {
   const first = async <Row extends { id: string }>(pages: AsyncIterable<Row>) => {
@@ -192,6 +207,7 @@ async function chosen(
     finished: await first(flowhook.jobs.list({ workflowId: 'site-people', state: ['finished'] })),
     webhook: webhooks.healthy,
     filtered: webhooks.filtered,
+    chat: webhooks.chat,
     delivery: await mostTried(flowhook, webhooks.failing),
     inspector,
     event: await first(flowhook.events.history({ type: ['workflow_data_change'] })),

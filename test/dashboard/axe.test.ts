@@ -134,7 +134,7 @@ pageTest('no dialog or menu has accessibility violations', async ({ page, open }
   for (const kind of ['Mail', 'Slack']) {
     await page.getByRole('button', { name: 'New webhook' }).click();
     await page.getByRole('radio', { name: kind }).click();
-    await page.getByText('would be sent').waitFor();
+    await page.getByText('events would be sent').waitFor();
     await look(`a new webhook for ${kind}`);
   }
   await open('');

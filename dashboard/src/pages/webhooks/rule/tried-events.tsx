@@ -8,7 +8,8 @@ import { StateBadge } from '../../../parts/state-badge.tsx';
 import { Note, Prose, Time } from '../../../parts/values.tsx';
 import type { TriedEvent, TriedRule } from './tried-rule.ts';
 
-export function TriedEvents({ tried: { events, isOld, hasMistake, error, retry } }: { tried: TriedRule }) {
+export function TriedEvents({ tried }: { tried: TriedRule }) {
+  const { events, isOld, hasMistake, isGathered, error, retry } = tried;
   if (error !== null) return <ErrorBox error={error} onRetry={retry} />;
   if (hasMistake) return <Note>Complete or correct the rule to see what would be sent.</Note>;
   if (events === undefined) return <Loader aria-label="Loading" size="sm" />;
@@ -27,6 +28,9 @@ export function TriedEvents({ tried: { events, isOld, hasMistake, error, retry }
       <Text size="sm" role="status">
         {sent === 0 ? 'None' : count(sent)} of the last {many(events.length, 'event')} would be sent.
       </Text>
+      {isGathered && sent > 0 && (
+        <Note>The digest gathers them into one message. Here, each event is shown alone.</Note>
+      )}
       {mistake !== null && (
         <Alert color="orange" p="xs" icon={<Icon name="warning" size={14} />}>
           <MistakeOnRecord mistake={mistake} />

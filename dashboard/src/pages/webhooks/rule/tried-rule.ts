@@ -19,6 +19,8 @@ export interface TriedRule {
   isOld: boolean;
   mistakeOf: (field: keyof RuleForm) => Pick<RuleMistake, 'message' | 'from' | 'to'> | undefined;
   hasMistake: boolean;
+  /** What matches is gathered, and not sent event by event. */
+  isGathered: boolean;
   error: Error | null;
   retry: () => void;
 }
@@ -47,6 +49,7 @@ export function useTriedRule(
     isOld,
     mistakeOf: (field) => (mistake?.field === field ? mistake : undefined),
     hasMistake: mistake != null,
+    isGathered: form.digest !== '',
     error,
     retry: () => void refetch(),
   };
