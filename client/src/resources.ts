@@ -80,7 +80,7 @@ export interface WebhookDetail {
   firstVersion: 'send' | 'skip';
   /** Time for which nothing more is sent about a record that was sent, such as `6h`. `null` if there is no limit. */
   cooldown: string | null;
-  /** When what matches is sent, in one message: `every` or `at`. `null` if it is sent immediately. */
+  /** Time at which everything that matches is sent in one message: `every` or `at`. `null` if it is sent immediately. */
   digest: WebhookDetailDigest | null;
   /** IANA name of the zone of times in messages for people. `null` for the zone of the digest, or UTC. */
   timeZone: string | null;
@@ -984,7 +984,7 @@ export interface WebhookDigestEventDataEvent {
   timestamp: string;
   workflowId: string | null;
   jobId: string | null;
-  /** Why a run failed or a webhook was paused. */
+  /** Reason why a run failed or a webhook was paused. */
   summary: string | null;
 }
 
@@ -1004,7 +1004,7 @@ export interface WebhookDigestEventData {
   more: number;
 }
 
-/** What has matched the rule of a webhook with a digest since `from`, with the newest state of each record. Only that webhook receives this event, even if it is not subscribed to this type. */
+/** Everything that has matched the rule of a webhook with a digest since `from`, with the newest state of each record. Only that webhook receives this event, even if it is not subscribed to this type. */
 export interface WebhookDigestEvent {
   /** Event ID, sent as the header `webhook-id` in every attempt. */
   id: string;

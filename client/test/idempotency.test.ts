@@ -14,6 +14,7 @@ const KEYED: Record<string, (flowhook: Flowhook, options: KeyedOptions) => Promi
   'POST /v1/integrations/webhooks/wh_1/test': ({ webhooks }, options) => webhooks.test('wh_1', options),
   'POST /v1/integrations/webhooks/wh_1/replay': ({ webhooks }, options) =>
     webhooks.replay('wh_1', ['d'], options),
+  'POST /v1/workflows/w/feeds': ({ feeds }, options) => feeds.create('w', {}, options),
   'POST /v1/keys': ({ keys }, options) => keys.create({}, options),
   'POST /v1/deliveries/d/replay': ({ deliveries }, options) => deliveries.replay('d', options),
 };

@@ -52,7 +52,7 @@ const gathered = closed({
   url: nullable(text('A link of the record. `null` if it has none')),
   fields: list(
     as(
-      'From the state before the first match to the newest one. Empty if these are the same',
+      'Fields that differ between the state before the first match and the newest one. Empty if none does',
       closed({ key: text(), value: optional(raw({})), previousValue: optional(raw({})) }),
     ),
   ),
@@ -219,7 +219,7 @@ const DATA: Readonly<Record<EventType, { description: string; schema: JsonSchema
   },
   webhook_digest: {
     description:
-      'What has matched the rule of a webhook with a digest since `from`, with the newest state of each record. Only ' +
+      'Everything that has matched the rule of a webhook with a digest since `from`, with the newest state of each record. Only ' +
       'that webhook receives this event, even if it is not subscribed to this type.',
     schema: closed({
       webhookId: nonEmpty(),
@@ -229,7 +229,7 @@ const DATA: Readonly<Record<EventType, { description: string; schema: JsonSchema
       records: count('Number of records that the digest has kept, listed or not: at most 1,000'),
       workflows: list(
         as(
-          'At most 50 of them',
+          'Up to 50 workflows',
           closed({
             workflowId: nonEmpty(),
             version: nullable(count('Newest version in the digest. `null` if no record has matched')),
@@ -252,7 +252,7 @@ const DATA: Readonly<Record<EventType, { description: string; schema: JsonSchema
             timestamp: time(),
             workflowId: nullable(nonEmpty()),
             jobId: nullable(nonEmpty()),
-            summary: nullable(text('Why a run failed or a webhook was paused')),
+            summary: nullable(text('Reason why a run failed or a webhook was paused')),
           }),
         ),
       ),

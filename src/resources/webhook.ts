@@ -113,7 +113,7 @@ const detail = object({
         at: optional(text('Time of day when digests are sent, such as `08:00`')),
         timeZone: optional(text('IANA name of the time zone of `at`')),
       },
-      'When what matches is sent, in one message: `every` or `at`. `null` if it is sent immediately',
+      'Time at which everything that matches is sent in one message: `every` or `at`. `null` if it is sent immediately',
     ),
   ),
   timeZone: nullable(
@@ -189,7 +189,7 @@ export const webhookDetailResource = named('WebhookDetail', detail, detailExampl
 
 /** What the call that creates a webhook returns. */
 export const createdWebhookResource = withExample(
-  object({ ...detail.fields, message: text('What the call has done, and what may prevent deliveries') }),
+  object({ ...detail.fields, message: text('Result of the call, and what may prevent deliveries') }),
   { ...detailExample, message: `Subscribed: webhook ${IDS.webhook}.` },
 );
 

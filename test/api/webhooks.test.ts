@@ -151,9 +151,10 @@ test('a webhook without a workflow receives events of all workflows, and is list
   const webhookUrl = `${receiver.url}/wide`;
   const body = { webhookUrl, events: ['job.queued'], settings: { ordered: true, headers: { 'x-a': 'b' } } };
   const made = await post(WEBHOOKS, body);
-  const webhook = made.body as Json;
+  const { message, ...webhook } = made.body as Json;
   const id = String(webhook.id);
   assert.equal(made.status, 200, JSON.stringify(webhook));
+  assert.equal(message, `Subscribed: webhook ${id}.`);
   assert.deepEqual([webhook.workflowId, webhook.url, webhook.events], [null, webhookUrl, ['job.queued']]);
   const settings = { ordered: true, ratePerSecond: null, timeoutMs: 15_000, headers: ['x-a'] };
   assert.deepEqual(webhook.settings, settings);
@@ -200,7 +201,8 @@ test('a webhook for one workflow is created with its settings, and found again b
   const made = (await post(WEBHOOKS, { ...body, settings: { ordered: true } })).body as Json;
   assert.deepEqual([made.workflowId, (made.settings as Json).ordered], ['people', true]);
   const again = (await post(WEBHOOKS, body)).body as Json;
-  assert.deepEqual(again, made);
+  const same = 'has the same workflow, URL and events, and is active.';
+  assert.deepEqual(again, { ...made, message: `Already subscribed: webhook ${made.id} ${same}` });
   const { headers } = await post(`${WEBHOOKS}/subscribe`, body);
   assert.equal(headers.get('x-webhook-id'), made.id, 'the frozen call finds it as well');
   const wide = (await post(WEBHOOKS, { ...body, workflowId: null })).body as Json;

@@ -124,7 +124,7 @@ export const confirmAddress: Operation<Call<'webhooks'>> = {
 export const readUnsubscription: Operation<Call<'webhooks'>> = {
   ...shared,
   id: 'readUnsubscription',
-  summary: 'Open the page that ends the mails of a webhook',
+  summary: 'Open the page that ends mails',
   description: 'Changes nothing, because programs that check the links in mails follow them.',
   handle: (call) => answered(call, UNSUBSCRIBE, false),
 };
