@@ -70,6 +70,15 @@ test('a mail address waits for its reader, and is named by the address', async (
   assert.match(stdout, /^format +mail$/m);
 });
 
+test('`verify` sends the mail again, and says why that fails', async () => {
+  const { code, stderr } = await webhooks(
+    'verify',
+    (await created('subscribe', '--all', '--mail', 'dev@example.org')).id,
+  );
+  assert.equal(code, 1);
+  assert.match(stderr, /The verification mail could not be sent.*The connection was refused/);
+});
+
 test('the list shows where messages go and when, but no secret path', async () => {
   const { stdout } = await webhooks('list');
   assert.match(stdout, /ops@example\.org/);

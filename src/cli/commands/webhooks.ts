@@ -113,6 +113,15 @@ export function addWebhooks(program: Command): void {
     'end the pause of a webhook and send its waiting deliveries',
     async ({ client }, id, options) => print(options, await client.webhooks.resume(id), [`resumed ${id}`]),
   );
+  one(
+    'verify',
+    'send the mail again that confirms the address of a webhook: at most five within 24 hours',
+    async ({ client }, id, options) => {
+      const { message, webhook } = await client.webhooks.verify(id);
+      print(options, webhook, [id]);
+      say(message);
+    },
+  );
   one('secret', 'print the signing secret of a webhook (v1, HMAC-SHA256)', async (team, id, options) => {
     const secret = await team.client.webhooks.secret(id);
     print(options, { id, secret }, [secret]);
