@@ -38,6 +38,8 @@ const SMALL = { id: 'small', versions: ROUNDS * 5, records: 100 };
 /** Versions whose decisions take many steps. */
 const LARGE = { id: 'large', versions: 3, records: ROUNDS * 500 };
 const COOLDOWN_MS = 2_000;
+/** Shorter than requests may ask for. */
+const DIGEST_MS = 1_500;
 
 const ANY: Filter = { cel: '"price" in changed', readsRecord: true, holds: () => true };
 const CHEAP: Filter = {
@@ -54,10 +56,12 @@ const FALLS: Filter = {
 const SENT = { firstVersion: 'send' as const, skipsFirst: false };
 const RULES: (Rule | null)[] = [
   null,
-  { filter: ANY, ...SENT, cooldownMs: null },
-  { filter: FALLS, ...SENT, cooldownMs: null },
-  { filter: ANY, ...SENT, cooldownMs: COOLDOWN_MS },
-  { filter: CHEAP, ...SENT, cooldownMs: COOLDOWN_MS },
+  { filter: ANY, ...SENT, cooldownMs: null, digest: null },
+  { filter: FALLS, ...SENT, cooldownMs: null, digest: null },
+  { filter: ANY, ...SENT, cooldownMs: COOLDOWN_MS, digest: null },
+  { filter: CHEAP, ...SENT, cooldownMs: COOLDOWN_MS, digest: null },
+  { filter: ANY, ...SENT, cooldownMs: null, digest: { everyMs: DIGEST_MS } },
+  { filter: CHEAP, ...SENT, cooldownMs: null, digest: { everyMs: DIGEST_MS } },
 ];
 
 test(`kill -9 at ${ROUNDS} random moments loses no match, and doubles none`, {
@@ -87,6 +91,10 @@ test(`kill -9 at ${ROUNDS} random moments loses no match, and doubles none`, {
       }),
     ),
   );
+
+  for (const server of servers) await server.stop();
+  await shortenDigests(database.url);
+  for (let number = 0; number < NODES; number++) servers[number] = await startNode(number);
 
   let published = 0;
   const states = Promise.all(
@@ -121,15 +129,17 @@ test(`kill -9 at ${ROUNDS} random moments loses no match, and doubles none`, {
         const { data } = JSON.parse(text);
         return sum + (data.cooldownEnded ? data.matched : 0);
       }, 0);
+    const digests = () => bodies().filter((text) => JSON.parse(text).type === 'webhook_digest').length;
     const ids = new Set(log.flatMap((entry) => ('event' in entry ? [entry.event.id] : [])));
     const isComplete = () =>
       receiver.received.length >= size.messages &&
       new Set(receiver.received.map(({ event }) => event.id).filter((id) => ids.has(id))).size >=
         size.messages &&
-      ended() >= size.ended;
+      ended() >= size.ended &&
+      digests() >= size.digests;
     await receiver.until(
       isComplete,
-      `${size.messages} messages and ${size.ended} matches of ended cooldowns`,
+      `${size.messages} messages, ${size.ended} matches of ended cooldowns, and ${size.digests} digests`,
     );
     assertArrived(log, bodies(), { inOrder: false, inFull: workflow === SMALL });
     const texts = new Map<string, string>();
@@ -162,9 +172,21 @@ async function subscribe(
           filter: rule.filter.cel,
           firstVersion: rule.firstVersion,
           cooldown: rule.cooldownMs === null ? null : `${rule.cooldownMs / 1_000}s`,
+          digest: rule.digest === null ? null : { every: '1m' },
         }),
   });
   assert.ok(response.ok, await response.text());
+}
+
+/** Gives all digests the period `DIGEST_MS`, while no server runs. */
+async function shortenDigests(databaseUrl: string): Promise<void> {
+  const store = await openStore(databaseUrl, { own: true, publicUrl: () => '', log: silentLogger });
+  const teamId = (await store.teams.bySlug({ slug: 'default' }))?.id ?? '';
+  for (const { id, rule } of await store.webhooks.list({ teamId, limit: 100 })) {
+    if (rule === null || rule.digest === null) continue;
+    await store.webhooks.change({ teamId, id, rule: { ...rule, digest: { everyMs: DIGEST_MS } } });
+  }
+  await store.close();
 }
 
 type Versions = Map<string, Item>[];

@@ -92,7 +92,9 @@ export async function decide(decision: PendingDecision, deciding: Deciding): Pro
   const progress = stored?.rewrites === rewrites ? structuredClone(stored) : noProgress(rewrites);
   // The event of a digest, and a test, are sent even if the filter does not match.
   const isOwn = decision.isTest || decision.type === 'webhook_digest';
-  const digest = isOwn ? null : await openDigest(decision, progress, deciding);
+  const digest = isOwn
+    ? null
+    : await openDigest(decision, { event: decision, progress, mayRestart: true }, deciding);
   const before = progress.examined;
   const marks = deciding.watch({ webhookId, sequence, rewrites });
   const found: Found = isOwn
@@ -131,17 +133,17 @@ export async function decide(decision: PendingDecision, deciding: Deciding): Pro
   return { step: made, outcome: outcome.state, eventId, evaluated };
 }
 
-/** The digest to which a decision adds what matches; null if the rule has none. */
+/** The digest to which what matches of an event is added; null if the rule has none. */
 async function openDigest(
-  decision: PendingDecision,
-  progress: Progress,
+  { webhookId, rule, revision }: { webhookId: string; rule: Rule; revision: number },
+  given: { event: JudgedEvent; progress: { counted: number }; mayRestart: boolean },
   { reader, teamId }: Deciding,
 ): Promise<DigestInMaking | null> {
-  const { webhookId, rule } = decision;
   if (rule.digest === null) return null;
-  const workflowId = decision.workflowId ?? '';
+  const workflowId = given.event.workflowId ?? '';
   const open = await reader.decisions.digest({ teamId, webhookId, workflowId });
-  return new DigestInMaking(rule.digest, open, { event: decision, facts: factsOf(decision), progress });
+  const event = { ...given.event, revision };
+  return new DigestInMaking(rule.digest, open, { ...given, event, facts: factsOf(given.event) });
 }
 
 /** Says that what matches is sent later. */
@@ -348,12 +350,25 @@ export async function endOf(
   const ended = await deciding.reader.decisions.ended({ teamId, webhookId, until, limit: ENDED_AT_ONCE });
   if (ended === undefined) return undefined;
   if (ended.kind === 'digest') return digestStep(webhookId, ended);
-  const { workflowId, turn, rewrites, event, rows } = ended;
+  const { workflowId, turn, rewrites, event } = ended;
   const marks = deciding.watch({ webhookId, sequence: null, rewrites: 0 });
   const about = { teamId, webhookId, type: event?.type ?? '', jobId: null };
   const people = await readForPeople(deciding.reader, ended.rule, about);
-  const { message, mistake, quiet } = endCooldowns(ended, until, { ...deciding, marks, people });
-  const kept = new Set(quiet.map(({ id }) => id));
+  const progress = { counted: 0 };
+  // If the rule that last saw the records has a digest, that gathers them when their cooldown ends.
+  const at = ended.rows[0]?.until ?? until;
+  const given = event && { event: { ...event, createdAt: at }, progress, mayRestart: false };
+  const digest = given && (await openDigest({ webhookId, ...ended }, given, deciding));
+  // Cooldowns that end after this digest belong into the next one.
+  const rows = ended.rows.filter((row) => digest == null || row.until < digest.until || row.until === at);
+  const { message, mistake, quiet } = endCooldowns({ ...ended, rows }, until, {
+    ...deciding,
+    marks,
+    people,
+    digest,
+  });
+  const { digestUntil, ...gathered } = digest?.changes() ?? { set: [], remove: [] };
+  const kept = new Set([...quiet, ...gathered.set].map(({ id }) => id));
   const remove = rows.filter(({ id }) => !kept.has(id)).map(({ id }) => ({ workflowId, id }));
   const sequence = event?.sequence ?? 0;
   return {
@@ -363,9 +378,10 @@ export async function endOf(
       turn,
       rewrites,
       sequence,
-      quiet: { set: quiet, remove },
+      quiet: { set: [...quiet, ...gathered.set], remove },
       mistake,
       sent: message,
+      ...(digestUntil === undefined ? {} : { digestUntil }),
     },
     outcome: message === null ? null : 'sent',
     eventId: event?.eventId ?? null,
@@ -373,22 +389,31 @@ export async function endOf(
   };
 }
 
-/** The message about records whose cooldowns are over (null: there is nothing to send), and their next cooldowns. */
+/**
+ * The message about records whose cooldowns are over (null: there is nothing to send), and their next cooldowns. With a
+ * digest, they are gathered instead.
+ */
 export function endCooldowns(
   { rule, event, rows }: Pick<EndedCooldowns, 'rule' | 'event' | 'rows'>,
   until: number,
-  deciding: Pick<Deciding, 'now' | 'publicUrl'> & { marks: Marks; people?: ForPeople | undefined },
+  deciding: Pick<Deciding, 'now' | 'publicUrl'> & {
+    marks: Marks;
+    people?: ForPeople | undefined;
+    digest?: DigestInMaking | null;
+  },
 ): {
   message: { body: string; messageId: string } | null;
   mistake: FilterMistake | null;
   quiet: QuietRow[];
   progress: Progress;
 } {
+  const { digest = null } = deciding;
   const progress = noProgress(0);
   const quiet: QuietRow[] = [];
   const expression = compiled(rule.filter);
   // The event is gone if events are kept for a shorter time than the cooldown. Nothing can be sent about it then.
-  if (event === null || expression === null || expression instanceof ExpressionMistake) {
+  const hasNone = expression === null && digest === null;
+  if (event === null || hasNone || expression instanceof ExpressionMistake) {
     return { message: null, mistake: null, quiet, progress };
   }
   const { names } = factsOf(event);
@@ -400,7 +425,8 @@ export function endCooldowns(
       matches: () => matches(progress, compared, { expression, names, marks: deciding.marks }),
     });
     progress.examined += 1;
-    if (end.change !== undefined) list(progress, compared, listingOf(rule));
+    if (end.change !== undefined && digest !== null) digest.difference(compared, undefined, true);
+    else if (end.change !== undefined) list(progress, compared, listingOf(rule));
     if (end.quiet !== undefined) quiet.push({ ...row, ...end.quiet });
   }
   const seen = { at: deciding.now, eventId: event.eventId };

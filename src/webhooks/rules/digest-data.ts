@@ -3,7 +3,12 @@
 import { linkOf, titleOf } from '../../model/messages/notice-row.ts';
 import { MAX_DIFFERENCES_BYTES } from '../../model/same-json.ts';
 import { toIso } from '../../std/clock.ts';
-import { type DigestRow, type EndedDigest, HEAD_KEY } from '../../store/operations/rules/decisions.ts';
+import {
+  type DigestRow,
+  type EndedDigest,
+  HEAD_KEY,
+  isEventKey,
+} from '../../store/operations/rules/decisions.ts';
 import { ComparedRecord } from './compared-records.ts';
 import type { GatheredEvent, Head, HeadNow } from './gathering.ts';
 
@@ -33,7 +38,7 @@ export function digestData(
 ): Record<string, unknown> {
   const heads = rows.filter(({ key }) => key === HEAD_KEY);
   const from = Math.min(until, ...heads.map(({ sent }) => (JSON.parse(sent ?? '{}') as Head).from ?? until));
-  const events = rows.filter(({ key }) => key.startsWith('!'));
+  const events = rows.filter(({ key }) => isEventKey(key));
   const room = new Room();
   const listed = events
     .slice(0, MAX_EVENTS)
@@ -85,7 +90,7 @@ function differenceOf({ id, sent, newest }: DigestRow): object {
 }
 
 function isOfRecord({ key }: DigestRow): boolean {
-  return key !== HEAD_KEY && !key.startsWith('!');
+  return key !== HEAD_KEY && !isEventKey(key);
 }
 
 function matchesOf(rows: readonly DigestRow[]): number {

@@ -61,6 +61,7 @@ export class DigestInMaking {
   readonly #event: Gathering;
   readonly #facts: Versions;
   readonly #progress: { counted: number };
+  readonly #mayRestart: boolean;
   readonly #set = new Map<string, DigestRow>();
   readonly #removed = new Map<string, { workflowId: string; id: string }>();
   /** When the digest ends. */
@@ -71,16 +72,21 @@ export class DigestInMaking {
   #moved = 0;
   #hasChanged = false;
 
-  /** @param progress counts the matches of the event that have no row, from step to step */
+  /**
+   * @param given.progress counts the matches of the event that have no row, from step to step
+   * @param given.mayRestart whether what is gathered for the event may have been gathered before (default: true), in a
+   * decision that has started again
+   */
   constructor(
     digest: Digest,
     open: OpenDigest,
-    given: { event: Gathering; facts: Versions; progress: { counted: number } },
+    given: { event: Gathering; facts: Versions; progress: { counted: number }; mayRestart?: boolean },
   ) {
     this.#open = open;
     this.#event = given.event;
     this.#facts = given.facts;
     this.#progress = given.progress;
+    this.#mayRestart = given.mayRestart ?? true;
     this.#rows = open.rows;
     this.#bytes = open.bytes;
     const { createdAt } = given.event;
@@ -143,7 +149,8 @@ export class DigestInMaking {
     const { version, previousVersion } = this.#facts;
     const first = JSON.parse(head?.sent ?? 'null') as Head | null;
     const last = JSON.parse(head?.newest ?? 'null') as HeadNow | null;
-    const counted = head?.sequence === sequence ? (last?.before ?? 0) : (head?.matches ?? 0);
+    const isOwn = this.#mayRestart && head?.sequence === sequence;
+    const counted = isOwn ? (last?.before ?? 0) : (head?.matches ?? 0);
     const before = counted + this.#moved;
     const sent: Head = {
       from: Math.min(first?.from ?? createdAt, createdAt),

@@ -1,5 +1,6 @@
 /** One turn of a team: a step of as many of its decisions as fit into a short time. */
 import { Problem } from '../../model/error.ts';
+import { MAX_DIFFERENCES_BYTES } from '../../model/same-json.ts';
 import type { PendingDecision } from '../../store/operations/rules/decisions.ts';
 import type { DecisionStep } from '../../store/operations/rules/steps.ts';
 import type { StoreReader } from '../../store/store.ts';
@@ -135,16 +136,16 @@ async function decideInOrder(
     const one = await decide({ ...decision, turn: decision.turn + place }, deciding);
     decided.push(one);
     const { step } = one;
-    const hasChangedQuiet = (step.quiet?.set ?? []).length > 0;
+    const hasChangedQuiet = (step.quiet?.set ?? []).length > 0 || step.digestUntil !== undefined;
     if (!('outcome' in step)) return false;
     if (hasChangedQuiet || isOver()) return place === decisions.length - 1;
   }
   return true;
 }
 
-/** Whether a cooldown that a step begins is already over, because its event is old. */
-function hasEnded({ quiet }: DecisionStep, now: number): boolean {
-  return (quiet?.set ?? []).some(({ until }) => until <= now);
+/** Whether a cooldown or a digest that a step begins is already over, because its event is old. */
+function hasEnded({ quiet, digestUntil }: DecisionStep, now: number): boolean {
+  return (digestUntil ?? now + 1) <= now || (quiet?.set ?? []).some(({ until }) => until <= now);
 }
 
 function isFull(decided: readonly Decided[]): boolean {
@@ -155,7 +156,8 @@ function isFull(decided: readonly Decided[]): boolean {
 /** About how much a step writes. */
 function charactersOf(step: DecisionStep): number {
   const message = 'outcome' in step ? step.outcome : 'sent' in step ? step.sent : null;
-  const body = message !== null && 'body' in message ? (message.body?.length ?? 0) : 0;
+  const digest = 'digest' in step ? MAX_DIFFERENCES_BYTES : 0;
+  const body = message !== null && 'body' in message ? (message.body?.length ?? 0) : digest;
   const progress = 'progress' in step ? (step.progress as Progress).listedBytes : 0;
   const quiet = (step.quiet?.set ?? []).reduce(
     (sum, { sent, newest }) => sum + (sent?.length ?? 0) + (newest?.length ?? 0),

@@ -5,12 +5,19 @@ import { type Difference, type Entry, expectedMessages } from './model.ts';
 
 interface Body {
   id: string;
+  type?: string;
   data: {
     workflowId?: string;
     matched?: number;
     cooldownEnded?: boolean;
     truncated?: boolean;
     differences?: { type: string; id: string; fields: { key: string }[] }[];
+    /** Of a digest. */
+    from?: string;
+    until?: string;
+    workflows?: { workflowId: string; matched: number; differences: Listed[]; truncated: boolean }[];
+    events?: { id: string }[];
+    more?: number;
   };
 }
 
@@ -21,6 +28,9 @@ interface Listed {
   fields: { key: string }[];
 }
 
+/** Maximum number of events that a digest lists. */
+const MAX_EVENTS = 20;
+
 /** What a webhook received: bodies that were sent as they were, matches, and matches at the end of cooldowns. */
 interface Account {
   whole: Record<string, string>;
@@ -29,6 +39,13 @@ interface Account {
   heard: Record<string, { ended: boolean; one: Listed }[]>;
   /** Number of differences in all messages at the end of cooldowns. */
   ended: number;
+  digests: {
+    from: unknown;
+    until: unknown;
+    matched: unknown;
+    records: unknown[];
+    events: string[] | number;
+  }[];
 }
 
 /**
@@ -49,18 +66,21 @@ export function assertArrived(
   const events = new Set(log.flatMap((entry) => ('event' in entry ? [entry.event.id] : [])));
   const found = accountOf(bodies, events, wholes);
   for (const account of [expected, found]) {
+    account.digests = sorted(account.digests);
     if (!inOrder) for (const [key, all] of Object.entries(account.heard)) account.heard[key] = sorted(all);
     if (inFull) continue;
     account.heard = {};
+    for (const one of account.digests) one.records = [];
     for (const one of Object.values(account.matched)) one.differences = [];
   }
   assert.deepEqual(found, expected);
 }
 
-/** The number of messages that the model knows by their ids, and of differences at the end of cooldowns. */
-export function sizeOf(log: readonly Entry[]): { messages: number; ended: number } {
-  const { whole, matched, ended } = expectedAccount(log);
-  return { messages: Object.keys(whole).length + Object.keys(matched).length, ended };
+/** The number of messages that the model knows by their ids, of differences at the end of cooldowns, and of digests. */
+export function sizeOf(log: readonly Entry[]): { messages: number; ended: number; digests: number } {
+  const { whole, matched, ended, digests } = expectedAccount(log);
+  const messages = Object.keys(whole).length + Object.keys(matched).length;
+  return { messages, ended, digests: digests.length };
 }
 
 function accountOf(
@@ -68,12 +88,16 @@ function accountOf(
   events: ReadonlySet<string>,
   wholes: ReadonlySet<string>,
 ): Account {
-  const account: Account = { whole: {}, matched: {}, heard: {}, ended: 0 };
+  const account: Account = { whole: {}, matched: {}, heard: {}, ended: 0, digests: [] };
   const ids = new Set<string>();
   for (const body of bodies) {
-    const { id, data } = JSON.parse(body) as Body;
+    const { id, type, data } = JSON.parse(body) as Body;
     assert.ok(!ids.has(id), `${id} arrived twice`);
     ids.add(id);
+    if (type === 'webhook_digest') {
+      account.digests.push(digestOf(data));
+      continue;
+    }
     if (wholes.has(id)) {
       account.whole[id] = body;
       continue;
@@ -91,8 +115,19 @@ function accountOf(
 }
 
 function expectedAccount(log: readonly Entry[]): Account {
-  const account: Account = { whole: {}, matched: {}, heard: {}, ended: 0 };
-  for (const { event, workflowId, differences } of expectedMessages(log)) {
+  const account: Account = { whole: {}, matched: {}, heard: {}, ended: 0, digests: [] };
+  for (const { event, workflowId, differences, digest } of expectedMessages(log)) {
+    if (digest !== undefined) {
+      const { from, until, matched, records, events } = digest;
+      account.digests.push({
+        from: new Date(from).toISOString(),
+        until: new Date(until).toISOString(),
+        matched,
+        records: sorted(records.map((one) => ({ workflowId: one.workflowId, ...newest(one) }))),
+        events: events.length > MAX_EVENTS ? events.length : events.toSorted(),
+      });
+      continue;
+    }
     if (differences === null) {
       if (event !== null) account.whole[event.id] = event.body;
       continue;
@@ -103,6 +138,21 @@ function expectedAccount(log: readonly Entry[]): Account {
     hear(account, workflowId, event === null, all);
   }
   return account;
+}
+
+function digestOf({
+  from,
+  until,
+  matched,
+  workflows = [],
+  events = [],
+  more = 0,
+}: Body['data']): Account['digests'][number] {
+  const records = workflows.flatMap(({ workflowId, differences }) =>
+    differences.map(({ type, id, fields }) => ({ workflowId, ...inFieldOrder({ type, id, fields }) })),
+  );
+  const shown = more > 0 ? events.length + more : events.map(({ id }) => id).toSorted();
+  return { from, until, matched, records: sorted(records), events: shown };
 }
 
 function hear({ heard }: Account, workflowId: unknown, ended: boolean, all: readonly Listed[]): void {
@@ -124,6 +174,12 @@ function listed({ id, previous, record }: Difference): Listed {
     ...(Object.hasOwn(previous ?? {}, key) ? { previousValue: previous?.[key as keyof Item] } : {}),
   }));
   return { type: changeOf({ id, previous, record }), id, fields };
+}
+
+/** A record that came and went within a digest has no state at all. */
+function newest(one: Difference): Listed {
+  const isGone = one.previous === null && one.record === null;
+  return isGone ? { type: 'removed', id: one.id, fields: [] } : listed(one);
 }
 
 function sorted<One>(all: readonly One[]): One[] {

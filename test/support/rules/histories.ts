@@ -40,16 +40,29 @@ export const item: fc.Arbitrary<Item> = fc.record(
 
 const cooldown = fc.constantFrom(null, null, MINUTE_MS, 3 * MINUTE_MS, 30 * MINUTE_MS);
 
+const digest = fc.constantFrom<Rule['digest']>(
+  null,
+  null,
+  { everyMs: MINUTE_MS },
+  { everyMs: 10 * MINUTE_MS },
+  { everyMs: 7 * 24 * 60 * MINUTE_MS },
+  { atMs: 15 * MINUTE_MS },
+);
+
 const rule: fc.Arbitrary<Rule> = fc
   .record({
     filter,
     firstVersion: fc.constantFrom(null, null, 'send' as const, 'skip' as const),
     cooldownMs: cooldown,
+    digest,
   })
-  .map(({ filter, firstVersion, cooldownMs }) =>
+  .map(({ filter, firstVersion, cooldownMs, digest }) =>
     filter.readsRecord
-      ? { filter, firstVersion, skipsFirst: firstVersion !== 'send', cooldownMs }
-      : { filter, firstVersion: null, skipsFirst: false, cooldownMs: null },
+      ? {
+          ...{ filter, firstVersion, skipsFirst: firstVersion !== 'send', digest },
+          cooldownMs: digest === null ? cooldownMs : null,
+        }
+      : { filter, firstVersion: null, skipsFirst: false, cooldownMs: null, digest },
   );
 const anyRule = fc.option(rule, { freq: 8 });
 

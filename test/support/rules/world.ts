@@ -47,8 +47,8 @@ interface Subscribed {
 }
 
 let teams = 0;
-/** Longer than any cooldown. */
-const SETTLED_MS = 86_400_000;
+/** Longer than any cooldown or digest. */
+const SETTLED_MS = 8 * 86_400_000;
 
 /** @throws AssertionError if anything is lost, doubled or different */
 export async function checkHistory(ground: Ground, { webhooks, steps }: History): Promise<void> {
@@ -119,8 +119,13 @@ class World {
       const one = this.webhooks[step.webhook];
       if (one === undefined) return;
       if (step.kind === 'change') {
+        // While the clock is set back, decisions wait for it. Whether they were made counts for a digest that changes.
+        if (clock.now() < clock.latest()) {
+          clock.advance(clock.latest() - clock.now());
+          await this.decide();
+        }
         await store.webhooks.change({ teamId, id: one.id, rule: toStored(step.rule) });
-        one.log.push({ rule: step.rule });
+        one.log.push({ rule: step.rule, at: clock.now() });
       } else if (step.kind === 'pause') {
         await store.webhooks.pause({ teamId, id: one.id, reason: 'On request' });
       } else {
@@ -157,6 +162,8 @@ class World {
     for (const stored of events) {
       const { sequence, type, workflowId } = stored;
       this.#read = sequence;
+      // Other webhooks do not receive the digest of a webhook.
+      if (type === 'webhook_digest') continue;
       const event = happened(stored, differences);
       for (const one of this.webhooks) {
         // A webhook is not notified of its own pause.
@@ -254,10 +261,17 @@ class World {
   }
 }
 
+/** A time of day as `HH:MM`. */
+function timeText(ms: number): string {
+  return new Date(ms).toISOString().slice(11, 16);
+}
+
 function toStored(rule: Rule | null): StoredRule | null {
   if (rule === null) return null;
-  const { filter, firstVersion, cooldownMs } = rule;
-  return { ...DEFAULT_RULE, filter: filter.cel, firstVersion, cooldownMs };
+  const { filter, firstVersion, cooldownMs, digest } = rule;
+  const stored =
+    digest === null || 'everyMs' in digest ? digest : { at: timeText(digest.atMs), timeZone: 'UTC' };
+  return { ...DEFAULT_RULE, filter: filter.cel, firstVersion, cooldownMs, digest: stored };
 }
 
 /** A store that fails all calls of an engine from some call on, as if the node had died. */

@@ -277,6 +277,10 @@ export function eventKey(sequence: number): string {
   return `!${sequence}`;
 }
 
+export function isEventKey(key: string): boolean {
+  return key.startsWith('!');
+}
+
 /** Reads the digest of a webhook that is open, as far as a decision about an event of a workflow needs it. */
 export async function digest(
   view: View,

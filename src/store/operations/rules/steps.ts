@@ -62,7 +62,7 @@ interface Ended {
 
 /**
  * A digest has ended. All of its rows become one event of the webhook, which the rule of a revision sends in its form. The
- * event is of the workflow to which the webhook is subscribed; null: all.
+ * event is of the workflow to which the webhook is subscribed; null: all. It is the last step of its webhook in a call.
  */
 interface DigestEnded {
   digest: { revision: number; workflowId: string | null; data: Record<string, unknown> };
