@@ -254,7 +254,7 @@ async function examineDifferences(
   const { progress, webhookId } = asked;
   const { published, facts, judge } = differing;
   const quiet = new Map<string, QuietOf>();
-  const deadline = performance.now() + STEP_MS;
+  let deadline: number | undefined;
   const last = progress.examined + STEP_DIFFERENCES;
   let characters = 0;
   const mayHaveQuiet = asked.hasQuiet === true || judge.cooldownMs !== null || judge.digest !== null;
@@ -275,6 +275,8 @@ async function examineDifferences(
     const records =
       page?.records.slice(progress.offset) ?? listedRecords(facts.differences).slice(progress.examined);
     const known = await quietOf(records);
+    // Reading the first page does not count, so that each step examines something, however busy the machine is.
+    deadline ??= performance.now() + STEP_MS;
     for (const record of records) {
       const changed = quiet.size + (judge.digest?.size ?? 0);
       const isFull = progress.examined >= last || characters >= STEP_CHARACTERS || changed >= STEP_QUIET;
