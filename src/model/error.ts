@@ -125,7 +125,7 @@ export const ERRORS = {
   ],
   verification_limit: [
     409,
-    'Five verification mails were sent to this address within 24 hours. Try again tomorrow, and check the spam folder until then',
+    'Five verification mails were sent to this address, or a hundred by this team, within 24 hours. Try again tomorrow, and check the spam folder until then',
   ],
   mail_unavailable: [
     400,

@@ -20,15 +20,16 @@ export const verifyWebhook: Operation<KeyedCall<'webhooks'>> = {
   group: 'Integrations',
   summary: 'Send the verification mail again',
   description:
-    'Sends the mail with the link that confirms the address of a webhook that sends mail: at most five to an address ' +
-    'within 24 hours. Does nothing if the address is already verified.',
+    'Sends the mail with the link that confirms the address of a webhook that sends mail: at most five to an address, and ' +
+    'a hundred by a team, within 24 hours. Does nothing if the address is already verified.',
   parameters: [pathParameter('webhookId', 'Webhook ID')],
   answer: jsonResponse('Verification mail sent', messageWith('webhook', webhookDetailResource)),
   errors: {
     field_invalid: 'The webhook sends no mail',
     mail_unavailable: 'This node has no SMTP server',
     mail_failed: 'The SMTP server cannot be reached, or refused the mail',
-    verification_limit: 'Five verification mails were sent to this address within 24 hours',
+    verification_limit:
+      'Five verification mails were sent to this address, or a hundred by the team, within 24 hours',
     webhook_not_found: 'No webhook found',
   },
 

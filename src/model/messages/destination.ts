@@ -1,5 +1,5 @@
 /** Where people read messages: a mail address, or the URL of an incoming webhook of Slack, Discord or Teams. */
-import type { FormatForPeople } from '../rule.ts';
+import { type FormatForPeople, isForPeople, type Rule } from '../rule.ts';
 import { destinationMistake } from '../webhook.ts';
 import { isMailUrl, mailUrl, readMailAddress } from './mail-address.ts';
 
@@ -88,6 +88,16 @@ export function programOf(url: string): FormatForPeople | undefined {
   }
   const isTeams = /\.(webhook\.office\.com|logic\.azure\.com|environment\.api\.powerplatform\.com)$/;
   return isTeams.test(hostname) ? 'teams' : undefined;
+}
+
+/**
+ * The URL of a webhook as other webhooks may know it. Anyone who knows the whole address of a chat webhook can write to it, so
+ * only its origin is left.
+ */
+export function toldUrl(url: string, rule: Pick<Rule, 'format'> | null): string {
+  if (isMailUrl(url)) return url;
+  const isOfChat = programOf(url) !== undefined || (rule !== null && isForPeople(rule.format));
+  return isOfChat ? `${new URL(url).origin}/` : url;
 }
 
 /** A destination as people recognize it: the address, or the name of the program and its host. */

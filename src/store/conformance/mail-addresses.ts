@@ -1,6 +1,7 @@
 /** Webhooks that send mail: their addresses are verified before anything is sent, and can be withdrawn. */
 import assert from 'node:assert/strict';
 import { UNVERIFIED, WITHDRAWN } from '../../model/webhook.ts';
+import { MAX_VERIFICATION_MAILS_OF_TEAM } from '../operations/mail/addresses.ts';
 import type { Store } from '../store.ts';
 import { caseWith, makeWorkflow, type Open } from './setup.ts';
 
@@ -75,6 +76,11 @@ export function testMailAddresses(open: Open): void {
     await store.webhooks.verify({ teamId, id: first.id });
     assert.equal((await store.webhooks.get(first))?.state, 'active');
 
+    // The same holds if the webhook that they unsubscribed from was removed.
+    await store.webhooks.withdraw({ teamId, id: third.id });
+    await store.webhooks.unsubscribe({ teamId, ids: [third.id] });
+    assert.equal((await subscribed(store, at, { events: ['y'] })).state, 'paused');
+
     const web = await subscribed(store, at, { url: 'https://a.test/' });
     for (const id of [web.id, 'wh_unknown']) {
       assert.equal(await store.webhooks.verify({ teamId, id }), undefined);
@@ -102,5 +108,22 @@ export function testMailAddresses(open: Open): void {
     assert.equal(await note(again.id), true);
     advance(-2 * DAY_MS);
     assert.equal(await note(again.id), true, 'the clock was set back');
+  });
+
+  it('counts the spellings of an address as one, and all verification mails of a team', async ({ store }) => {
+    const at = await makeWorkflow(store);
+    const { teamId } = at;
+    const note = async (url: string) => {
+      const { id } = await subscribed(store, at, { url: `mailto:${url}`, limit: 1_000 });
+      return (await store.webhooks.noteVerificationMail({ teamId, id }))?.isAllowed;
+    };
+    const spellings = ['ops@example.org', 'Ops@example.org', 'ops+a@example.org', 'oPs+b+c@example.org'];
+    for (const one of spellings) assert.equal(await note(one), true);
+    assert.equal(await note('+ops@example.org'), true, 'this is no tag');
+    assert.equal(await note('ops+d@example.org'), true);
+    assert.equal(await note('ops+e@example.org'), false);
+    for (let n = 6; n < MAX_VERIFICATION_MAILS_OF_TEAM; n += 1)
+      assert.equal(await note(`a${n}@example.org`), true);
+    assert.equal(await note('last@example.org'), false);
   });
 }

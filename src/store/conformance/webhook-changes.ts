@@ -1,6 +1,7 @@
 /** Changing a webhook: rotation, settings, pauses, tests and health. */
 import assert from 'node:assert/strict';
 import type { Breaker } from '../../model/lane.ts';
+import { DEFAULT_RULE } from '../../model/rule.ts';
 import { DEFAULT_WEBHOOK_SETTINGS } from '../../model/webhook.ts';
 import type { Store } from '../store.ts';
 import { FAILED, HOLDER, load, OK, oneDelivery, settle, settlement, subscribe } from './sending.ts';
@@ -219,6 +220,22 @@ export function testWebhookChanges(open: Open): void {
     await note(store, due, null, { ...open, openedAt: 300, state: 'half_open' });
     await note(store, due, null, { ...open, openedAt: 400 });
     assert.equal((await reports()).length, 2, 'nothing is said about a paused webhook');
+  });
+
+  it('shows other webhooks only the host of a chat webhook, whose address is a secret', async ({ store }) => {
+    const { teamId, webhookId: id, due } = await oneDelivery(store);
+    await store.webhooks.change({ teamId, id, rule: { ...DEFAULT_RULE, format: 'slack' } });
+    const open = { state: 'open', since: 5, until: 9, failures: 12, openedAt: 5 } as const;
+    await note(store, due, 'failing', open);
+    await store.webhooks.pause({ teamId, id, reason: 'By hand' });
+    const told = (await allEvents(store, teamId)).filter(({ type }) => type.startsWith('webhook_'));
+    assert.deepEqual(
+      told.map(({ type, parsed }) => [type, parsed.data.url]),
+      [
+        ['webhook_failing', 'https://a.test/'],
+        ['webhook_paused', 'https://a.test/'],
+      ],
+    );
   });
 
   it('reports no second time a breaker that a previous version has stored as open', async ({ store }) => {

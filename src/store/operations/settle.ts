@@ -9,6 +9,8 @@
 import { type Attempt, type NextStep, withoutResponse } from '../../model/delivery.ts';
 import { failingData } from '../../model/event.ts';
 import { type Breaker, hasJustOpened } from '../../model/lane.ts';
+import { toldUrl } from '../../model/messages/destination.ts';
+import { storedRule } from '../../model/rule.ts';
 import type { InTeam } from '../rows.ts';
 import { both } from '../sql.ts';
 import type { Tx } from '../transaction.ts';
@@ -150,6 +152,8 @@ interface Opening {
   name: string | null;
   workflowId: string | null;
   failingSince: number | null;
+  /** As JSON; null for none. */
+  rule: string | null;
   /** The stored state until now, as JSON. */
   before: string | null;
 }
@@ -157,7 +161,8 @@ interface Opening {
 // The webhook as it is before `NOTE_BREAKER`. A paused webhook has its own event.
 const OPENING = both(
   (pick) => `
-  select url, name, workflow_id as "workflowId", failing_since as "failingSince", breaker as before from webhook
+  select url, name, workflow_id as "workflowId", failing_since as "failingSince", rule, breaker as before
+  from webhook
   where team_id = $1 and id = $2 and state = 'active' and ${pick(IS_HOLDER)}`,
 );
 
@@ -194,12 +199,12 @@ function reportFailing(
   kept: SettlementRow = row,
 ): void {
   const [teamId, , id] = row;
-  const { name, url, workflowId, failingSince } = webhook;
+  const { name, url, workflowId, failingSince, rule } = webhook;
   const { failures, since, until } = opened;
   const data = failingData({
     id,
     name,
-    url,
+    url: toldUrl(url, rule === null ? null : storedRule(rule)),
     since: failingSince ?? since,
     failures,
     lastError: kept.at(-3) as string | null,

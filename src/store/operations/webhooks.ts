@@ -2,6 +2,7 @@
 
 import { Problem } from '../../model/error.ts';
 import { pausedData, testData } from '../../model/event.ts';
+import { toldUrl } from '../../model/messages/destination.ts';
 import { isMailUrl } from '../../model/messages/mail-address.ts';
 import { hasRule, isSameDigest, type Rule, storedRule } from '../../model/rule.ts';
 import {
@@ -136,13 +137,14 @@ export async function subscribe(
 
 /**
  * Whether a new webhook of the team may send to this `mailto:` URL immediately: another webhook has verified it, and the
- * recipient has not unsubscribed from any since.
+ * recipient has not unsubscribed from any since, also from one that was removed.
  */
 async function isVerified(view: View, { teamId, url }: { teamId: string; url: string }): Promise<boolean> {
   const row = await view.db.get<{ verified: number | null; withdrawn: number | null }>`
-    select max(verified_at) as verified, max(case when paused_reason = ${WITHDRAWN} then 1 end) as withdrawn
+    select max(case when state <> 'deleted' then verified_at end) as verified,
+      max(case when paused_reason = ${WITHDRAWN} then 1 end) as withdrawn
     from webhook /* use webhook_mail */
-    where team_id = ${teamId} and url = ${url} and substr(url, 1, 7) = 'mailto:' and state <> 'deleted'`;
+    where team_id = ${teamId} and url = ${url} and substr(url, 1, 7) = 'mailto:'`;
   return row !== undefined && row.verified !== null && row.withdrawn === null;
 }
 
@@ -552,7 +554,8 @@ export async function pause(
     tx.repeated = true;
     return get(tx, { teamId, id });
   }
-  const { workflowId, url } = row;
+  const { workflowId, rule } = row;
+  const url = toldUrl(row.url, rule === null ? null : storedRule(rule));
   const data = pausedData({ id, url, pausedAt: tx.now, reason });
   appendEvent(
     tx,

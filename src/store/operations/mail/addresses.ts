@@ -34,13 +34,15 @@ export async function withdraw(tx: Tx, { teamId, id }: InTeam): Promise<Webhook 
   return changed(tx, row);
 }
 
-/** Maximum number of verification mails to one address of a team within a day. */
+/** Maximum numbers of verification mails within a day: of a team to one address, and of a team to all addresses. */
 export const MAX_VERIFICATION_MAILS = 5;
+export const MAX_VERIFICATION_MAILS_OF_TEAM = 100;
 const DAY_MS = 24 * 3_600_000;
 
 /**
- * Counts a verification mail that is about to be sent for a webhook, unless its address got too many within a day, also
- * for webhooks that were unsubscribed since. Undefined if the webhook does not exist.
+ * Counts a verification mail that is about to be sent for a webhook, unless its address or the addresses of the team got
+ * too many within a day, also for webhooks that were unsubscribed since. Spellings that usually belong to one mailbox count
+ * as one address. Undefined if the webhook does not exist.
  *
  * @param input.undone the time of a mail that was counted, but could not be sent: it is counted no longer
  */
@@ -50,15 +52,23 @@ export async function noteVerificationMail(
 ): Promise<{ isAllowed: boolean; at: number } | undefined> {
   const webhook = await get(tx, { teamId, id });
   if (webhook === undefined) return undefined;
-  const rows = await tx.db.all<{ id: string; mails: string | null }>`
-    select id, verification_mails as mails from webhook /* use webhook_mail */
+  // Simultaneous calls for one address wait for each other.
+  await tx.db.lock`
+    select 1 from webhook /* use webhook_mail */
     where team_id = ${teamId} and url = ${webhook.url} and substr(url, 1, 7) = 'mailto:'
     order by id for no key update`;
+  const rows = await tx.db.all<{ id: string; url: string; mails: string }>`
+    select id, url, verification_mails as mails from webhook /* use webhook_mail */
+    where team_id = ${teamId} and substr(url, 1, 7) = 'mailto:' and verification_mails is not null`;
   // A time in the future was written before the clock was set back.
-  const recent = ({ mails }: { mails: string | null }) =>
-    ((mails === null ? [] : JSON.parse(mails)) as number[]).filter((at) => Math.abs(tx.now - at) < DAY_MS);
+  const recent = ({ mails }: { mails: string }) =>
+    (JSON.parse(mails) as number[]).filter((at) => Math.abs(tx.now - at) < DAY_MS);
+  const mailbox = mailboxOf(webhook.url);
+  const ofAddress = rows.filter(({ url }) => mailboxOf(url) === mailbox).flatMap(recent).length;
+  const hasRoom =
+    ofAddress < MAX_VERIFICATION_MAILS && rows.flatMap(recent).length < MAX_VERIFICATION_MAILS_OF_TEAM;
   const own = rows.filter((row) => row.id === id).flatMap(recent);
-  const isAllowed = undone === undefined && rows.flatMap(recent).length < MAX_VERIFICATION_MAILS;
+  const isAllowed = undone === undefined && hasRoom;
   if (undone !== undefined) tx.repeated = true;
   const mails = undone === undefined ? [...own, tx.now] : own.toSpliced(own.indexOf(undone), 1);
   if (isAllowed || (undone !== undefined && own.includes(undone))) {
@@ -67,4 +77,9 @@ export async function noteVerificationMail(
       where team_id = ${teamId} and id = ${id}`;
   }
   return { isAllowed, at: tx.now };
+}
+
+/** What the spellings of an address have in common: letters in lower case, and no tag (`ops+tag@example.org`). */
+function mailboxOf(url: string): string {
+  return url.toLowerCase().replace(/(?<=:[^+@]+)\+[^@]*(?=@)/, '');
 }
