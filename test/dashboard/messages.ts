@@ -121,6 +121,7 @@ describe('messages for people', () => {
         .waitFor();
       const attempt = page.getByRole('button', { name: 'Attempt 1' });
       await attempt.getByText('250', { exact: true }).waitFor();
+      await page.getByRole('heading', { name: 'Reply of the mail server' }).waitFor();
       assert.equal(await page.getByRole('button', { name: 'Signed curl' }).count(), 0);
       await page.goBack();
       await page.getByRole('tab', { name: 'Settings' }).click();

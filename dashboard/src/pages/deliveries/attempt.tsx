@@ -8,6 +8,7 @@ import { duration } from '../../parts/format.ts';
 import { Facts } from '../../parts/page.tsx';
 import { stateColor } from '../../parts/state-badge.tsx';
 import { Note, Prose, Time } from '../../parts/values.tsx';
+import { isMail as isMailAddress } from '../webhooks/destination.ts';
 import {
   type Attempt,
   FAILURE,
@@ -21,6 +22,7 @@ import {
 export function AttemptView({ attempt }: { attempt: Attempt }) {
   const { request, response, remoteAddress, status, startedAt } = attempt;
   const hint = hintFor(attempt);
+  const isMail = request !== null && isMailAddress(request.url);
   return (
     <Stack gap="md">
       <Stack gap={2}>
@@ -48,7 +50,7 @@ export function AttemptView({ attempt }: { attempt: Attempt }) {
         ]}
       />
       {response !== null && (
-        <Part title="Response body" remark="first 2 KiB">
+        <Part title={isMail ? 'Reply of the mail server' : 'Response body'} remark="first 2 KiB">
           {response.body === null || response.body === '' ? (
             <Note>Empty</Note>
           ) : (
@@ -66,20 +68,22 @@ export function AttemptView({ attempt }: { attempt: Attempt }) {
         </Part>
       )}
       <SimpleGrid cols={{ base: 1, md: 2 }} spacing="md">
-        <Part title="Request headers">
+        <Part title={isMail ? 'Headers of the mail' : 'Request headers'}>
           {request === null ? (
             <Note>No longer kept</Note>
           ) : (
             <HeaderTable label="Request headers" headers={request.headers} />
           )}
         </Part>
-        <Part title="Response headers">
-          {response === null ? (
-            <Note>No response</Note>
-          ) : (
-            <HeaderTable label="Response headers" headers={response.headers} />
-          )}
-        </Part>
+        {!isMail && (
+          <Part title="Response headers">
+            {response === null ? (
+              <Note>No response</Note>
+            ) : (
+              <HeaderTable label="Response headers" headers={response.headers} />
+            )}
+          </Part>
+        )}
       </SimpleGrid>
     </Stack>
   );
