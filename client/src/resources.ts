@@ -1231,7 +1231,7 @@ export interface TryWebhookResultTried {
   examined: number | null;
   /** Headers that depend on the rule. `null` if nothing is sent. */
   headers: Record<string, string> | null;
-  /** Body that would have been sent, to the byte. `null` if nothing is sent. */
+  /** Body that would have been sent, to the byte, or what an open digest contains. `null` if nothing is sent. */
   body: string | null;
   /** Human-readable reason why nothing is sent. `null` if the event is sent. */
   reason: string | null;

@@ -18,7 +18,11 @@ export const tryResultResource = withExample(
           integer('Number of differences of the event. `null` if the rule reads no records'),
         ),
         headers: nullable(map(text(), 'Headers that depend on the rule. `null` if nothing is sent')),
-        body: nullable(text('Body that would have been sent, to the byte. `null` if nothing is sent')),
+        body: nullable(
+          text(
+            'Body that would have been sent, to the byte, or what an open digest contains. `null` if nothing is sent',
+          ),
+        ),
         reason: nullable(text('Human-readable reason why nothing is sent. `null` if the event is sent')),
         mistake: nullable(
           object(

@@ -3,6 +3,7 @@
 import type { IncomingMessage } from 'node:http';
 import { Problem } from '../../model/error.ts';
 import { isMailUrl } from '../../model/messages/mail-address.ts';
+import { RULE_FIELDS } from '../../model/rule.ts';
 import { eventsMistake, MAX_EVENT_NAME, MAX_EVENTS, MAX_URL, urlMistake } from '../../model/webhook.ts';
 import { messageResource } from '../../resources/error.ts';
 import { webhookResource } from '../../resources/webhook.ts';
@@ -58,19 +59,7 @@ export const eventsSchema = {
  * Ignoring these fields would do the opposite of what the caller wants: for example, a webhook without its `filter`
  * would receive every event.
  */
-const SETTINGS = [
-  'filter',
-  'format',
-  'template',
-  'firstVersion',
-  'cooldown',
-  'digest',
-  'timeZone',
-  'headers',
-  'ordered',
-  'ratePerSecond',
-  'timeoutMs',
-];
+const SETTINGS = [...RULE_FIELDS, 'headers', 'ordered', 'ratePerSecond', 'timeoutMs'];
 
 export const subscribeWebhook: Operation<KeyedCall<'webhooks'>> = {
   id: 'subscribeWebhook',

@@ -23,7 +23,8 @@ export const tryWebhook: Operation<KeyedCall<'examiner'>> = {
   summary: 'Try a rule',
   description:
     'Returns what a webhook with this rule would have been sent of the last events, and why it would not have been sent ' +
-    'the others. Cooldowns are simulated, beginning with the oldest of these events. Nothing is saved or sent. A mistake in ' +
+    'the others. Cooldowns and digests are simulated, beginning with the oldest of these events. Nothing is saved or sent. ' +
+    'A digest follows as an event `webhook_digest`; one that is still open is shown as it is now. A mistake in ' +
     'the rule is returned as `mistake`, with its place.',
   requestBody: jsonBody(
     {

@@ -147,7 +147,7 @@ async function openDigest(
 }
 
 /** Says that what matches is sent later. */
-function gatheredReason({ matched, examined }: Progress, reason: string | null): string {
+export function gatheredReason({ matched, examined }: Progress, reason: string | null): string {
   const what =
     examined === 0
       ? 'Gathered'
@@ -254,7 +254,7 @@ async function examineDifferences(
   const { progress, webhookId } = asked;
   const { published, facts, judge } = differing;
   const quiet = new Map<string, QuietOf>();
-  let deadline: number | undefined;
+  const deadline = performance.now() + STEP_MS;
   const last = progress.examined + STEP_DIFFERENCES;
   let characters = 0;
   const mayHaveQuiet = asked.hasQuiet === true || judge.cooldownMs !== null || judge.digest !== null;
@@ -275,8 +275,6 @@ async function examineDifferences(
     const records =
       page?.records.slice(progress.offset) ?? listedRecords(facts.differences).slice(progress.examined);
     const known = await quietOf(records);
-    // Reading the first page does not count, so that each step examines something, however busy the machine is.
-    deadline ??= performance.now() + STEP_MS;
     for (const record of records) {
       const changed = quiet.size + (judge.digest?.size ?? 0);
       const isFull = progress.examined >= last || characters >= STEP_CHARACTERS || changed >= STEP_QUIET;

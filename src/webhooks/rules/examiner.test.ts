@@ -160,6 +160,47 @@ test('a trial shows exactly what a webhook then receives', async (t) => {
   assert.deepEqual(JSON.parse(tried?.body ?? 'null'), (await set.sent(webhook))[0]);
 });
 
+test('a trial gathers digests as a webhook does, and shows an open one as it is now', async (t) => {
+  const set = await withExaminer(t);
+  const rule: Rule = {
+    ...DEFAULT_RULE,
+    filter: 'record.price < 50',
+    firstVersion: 'send',
+    digest: { everyMs: HOUR_MS },
+  };
+  const webhook = await set.subscribe(rule);
+  await set.publish(price({ a: 40, b: 60 }));
+  await set.engine().tick();
+  set.advance(HOUR_MS / 2);
+  await set.publish(price({ a: 60, b: 30 }));
+  await set.engine().tick();
+  set.advance(HOUR_MS / 2);
+  await set.engine().tick();
+  await set.publish(price({ a: 45, b: 30 }));
+  await set.engine().tick();
+  const tried = await set.examiner.tryRule({
+    teamId: set.teamId,
+    rule,
+    types: ['workflow_data_change'],
+    last: 5,
+  });
+  const open = new Date(set.store.now() + HOUR_MS).toISOString();
+  assert.deepEqual(
+    tried.map(({ type, sent, reason }) => [type, sent, reason]),
+    [
+      ['workflow_data_change', false, 'Gathered: 1 of 2 differences matches'],
+      ['workflow_data_change', false, 'Gathered: 1 of 2 differences matches'],
+      ['webhook_digest', true, null],
+      ['workflow_data_change', false, 'Gathered: 1 of 1 difference matches'],
+      ['webhook_digest', false, `Sent at ${open}, with everything that matches until then`],
+    ],
+  );
+  const dataOf = (body: string | null | undefined) => JSON.parse(body ?? 'null').data;
+  const [received] = (await set.sent(webhook)) as { data: object }[];
+  assert.deepEqual({ ...dataOf(tried[2]?.body), webhookId: webhook }, received?.data);
+  assert.deepEqual([dataOf(tried[4]?.body).matched, dataOf(tried[4]?.body).records], [1, 1]);
+});
+
 test('a command evaluates in its own thread, with the same results', async (t) => {
   const set = await withExaminer(t);
   await set.publish(price({ a: 40, b: 60 }));

@@ -70,7 +70,7 @@ export interface Examiner {
     rows: readonly ChangedRow[];
   }): Promise<ChangedRow[]>;
   /**
-   * Tries a rule on the last events (oldest first), with its cooldowns.
+   * Tries a rule on the last events (oldest first), with its cooldowns and digests.
    *
    * @param input.types default: all types of events
    * @throws Problem `field_invalid` if the filter or the template takes too long, `overloaded`
@@ -181,7 +181,9 @@ function examinerBy(
     },
     async tryRule({ teamId, rule, last, ...selection }) {
       const events = await lastEvents(store, { teamId, ...selection }, last);
-      return call(teamId, 'trial', { teamId, rule, events, publicUrl: publicUrl(), now: store.now() });
+      const { workflowId = null } = selection;
+      const of = { teamId, workflowId, rule, events };
+      return call(teamId, 'trial', { ...of, publicUrl: publicUrl(), now: store.now() });
     },
   };
 }

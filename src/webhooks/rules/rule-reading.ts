@@ -8,9 +8,10 @@ import type { ChangedRow } from '../../store/operations/records.ts';
 import type { JudgedEvent, QuietRow } from '../../store/operations/rules/decisions.ts';
 import type { StoreReader } from '../../store/store.ts';
 import { ComparedRecord, DifferencePages } from './compared-records.ts';
-import { endCooldowns, examine, type Found } from './decide.ts';
-import { compiled, readForPeople, shape } from './event-facts.ts';
+import { endCooldowns, examine, type Found, gatheredReason } from './decide.ts';
+import { compiled, factsOf, readForPeople, shape } from './event-facts.ts';
 import { type Listing, type Marks, noProgress, type Progress, UNWATCHED } from './examination.ts';
+import { TrialDigest } from './trial-digest.ts';
 
 /** How long one call may evaluate before it gives up. */
 const MATCH_MS = 2_000;
@@ -64,6 +65,8 @@ export interface ReadRows {
 /** A rule that is tried on events, oldest first. */
 export interface Trial {
   teamId: string;
+  /** The workflow of the webhook; null: all. */
+  workflowId: string | null;
   rule: Rule;
   events: readonly JudgedEvent[];
   publicUrl: string;
@@ -71,7 +74,7 @@ export interface Trial {
   now: number;
 }
 
-/** What a webhook with the rule would have been sent for an event, or at the end of cooldowns. */
+/** What a webhook with the rule would have been sent for an event, or at the end of cooldowns or a digest. */
 export interface Tried {
   /** The id of the message, which is that of its event except at the end of cooldowns. */
   eventId: string;
@@ -146,51 +149,83 @@ export class RuleReading {
     return { places, isLate: false };
   }
 
-  /** Tries a rule on events, with its cooldowns. */
+  /** Tries a rule on events, with its cooldowns and digests. */
   async trial(trial: Trial): Promise<Tried[]> {
     const { events, now } = trial;
     const until = performance.now() + TRIAL_MS;
     const tried: Tried[] = [];
     const quiet = new Cooldowns();
+    const digest = trial.rule.digest === null ? null : new TrialDigest(trial.rule.digest);
     for (const event of events) {
       if (performance.now() >= until) {
         tried.push({ ...unsent(event), reason: 'Not tried, because the events before it took too long' });
         continue;
       }
       tried.push(...this.#endCooldowns(trial, quiet, event.createdAt));
-      tried.push(await this.#tryEvent(trial, event, quiet, until));
+      tried.push(...(await this.#endDigest(trial, digest, event.createdAt)));
+      tried.push(await this.#tryEvent(trial, event, { quiet, digest, until }));
     }
     tried.push(...this.#endCooldowns(trial, quiet, now));
+    tried.push(...(await this.#endDigest(trial, digest, Number.POSITIVE_INFINITY)));
     return tried;
   }
 
-  async #tryEvent(trial: Trial, event: JudgedEvent, quiet: Cooldowns, until: number): Promise<Tried> {
-    const { teamId, rule, publicUrl } = trial;
+  async #tryEvent(
+    trial: Trial,
+    event: JudgedEvent,
+    { quiet, digest, until }: { quiet: Cooldowns; digest: TrialDigest | null; until: number },
+  ): Promise<Tried> {
+    if (event.type === 'webhook_digest') {
+      return { ...unsent(event), reason: 'Only the webhook that has gathered a digest is sent it' };
+    }
+    const { teamId, rule } = trial;
     const progress = noProgress(await this.#erasures(teamId, event));
-    const known = quiet.of(event.workflowId);
     let found: Found;
     do {
       if (performance.now() >= until)
         return { ...unsent(event), reason: 'Examining the event took too long' };
-      found = await this.#examine(teamId, { event, rule, progress, known });
+      const making = digest?.begin(event, progress) ?? null;
+      const known = digest?.records(event.workflowId) ?? quiet.of(event.workflowId);
+      found = await this.#examine(teamId, { event, rule, progress, known, digest: making });
       quiet.set(event, found.quiet);
+      const isWhole = found.isDone && found.matches && progress.examined === 0;
+      if (isWhole) making?.event(event, factsOf(event).names.data);
+      if (making !== null) digest?.keep(event, making.changes());
     } while (!found.isDone);
-    const people = found.matches
-      ? await readForPeople(this.#reader, rule, { ...event, teamId, webhookId: NO_WEBHOOK })
-      : undefined;
-    const shaped = found.matches
-      ? shape(rule, event, found.selection, { publicUrl, marks: this.#marks, people })
-      : undefined;
+    const isSent = found.matches && digest === null;
+    const shaped = isSent ? await this.#shape(trial, event, found) : undefined;
     const hasCounts = progress.examined > 0;
     return {
       ...unsent(event),
-      sent: found.matches,
+      sent: isSent,
       matched: hasCounts ? progress.matched : null,
       examined: hasCounts ? progress.examined : null,
       body: shaped?.body ?? null,
-      reason: found.reason,
+      reason: found.matches && !isSent ? gatheredReason(progress, found.reason) : found.reason,
       mistake: progress.mistake ?? ofTemplate(shaped?.mistake),
     };
+  }
+
+  /** The digest, if it is over by then. One that is still open is shown as it is now, and when it is sent. */
+  async #endDigest(trial: Trial, digest: TrialDigest | null, until: number): Promise<Tried[]> {
+    if (digest?.until === undefined || digest.until > until) return [];
+    const event = digest.end(trial);
+    if (event === undefined) return [];
+    const { body, mistake } = await this.#shape(trial, event, { selection: null });
+    const isOpen = event.createdAt > trial.now;
+    const reason = isOpen
+      ? `Sent at ${toIso(event.createdAt)}, with everything that matches until then`
+      : null;
+    return [{ ...unsent(event), sent: !isOpen, body, reason, mistake: ofTemplate(mistake) }];
+  }
+
+  async #shape(
+    { teamId, rule, publicUrl }: Trial,
+    event: JudgedEvent,
+    { selection }: Pick<Found, 'selection'>,
+  ) {
+    const people = await readForPeople(this.#reader, rule, { ...event, teamId, webhookId: NO_WEBHOOK });
+    return shape(rule, event, selection, { publicUrl, marks: this.#marks, people });
   }
 
   #endCooldowns({ rule, now, publicUrl, events }: Trial, quiet: Cooldowns, until: number): Tried[] {

@@ -98,8 +98,9 @@ function namesOf({ fields, data }: Known, isTemplate: boolean): Suggestion[] {
     name('previous', 'The record before the change; null if it was added'),
     ...NAMES.map(([text, help]) => name(text, help)),
     ...(isTemplate ? [name('differences', 'All differences that are sent')] : []),
-    ...data.map((path) => name(`data.${path}`, 'Data of the event')),
     ...FUNCTIONS.map(callOf),
+    // Last, because there may be many.
+    ...data.map((path) => name(`data.${path}`, 'Data of the event')),
   ];
 }
 

@@ -16,7 +16,9 @@ export function useKnownNames(workflowId: string | null): Known {
   const { data: records } = useQuery({ ...sampleQuery(workflowId ?? ''), enabled: workflowId !== null });
   const { data: types } = useQuery(eventTypesQuery());
   return useMemo(() => {
-    const data = (types ?? []).map(({ example }) => (example as { data?: object }).data ?? {});
+    // No filter decides about digests.
+    const decided = (types ?? []).filter(({ type }) => type !== 'webhook_digest');
+    const data = decided.map(({ example }) => (example as { data?: object }).data ?? {});
     return {
       fields: workflowId === null ? [] : fieldsIn(records ?? []),
       data: fieldsIn(data).map(({ accessor }) => accessor.replace(/^\./, '')),
