@@ -2,8 +2,10 @@
 
 import { Problem } from '../model/error.ts';
 import type { CheckGroup, Examination, Finding } from '../model/finding.ts';
+import type { MailSender } from '../model/messages/mail-address.ts';
 import type { AddressPolicy } from '../net/address-policy.ts';
 import type { TrustedProxies } from '../net/host.ts';
+import type { SmtpServer } from '../net/smtp-url.ts';
 import type { RunAs } from '../sources/process/environment.ts';
 import type { SchemaState } from '../store/migrations.ts';
 import type { Store } from '../store/store.ts';
@@ -87,6 +89,9 @@ export interface ExaminedSettings {
   workflowsNamed: boolean;
   encryptionKey: Buffer | undefined;
   publicUrl: string | undefined;
+  /** The SMTP server and the sender of mails, if webhooks can send mail. */
+  smtpUrl: SmtpServer | undefined;
+  mailFrom: MailSender | undefined;
   trustProxy: TrustedProxies | false;
   allowNetworks: AddressPolicy;
   maxRunningJobs: number;

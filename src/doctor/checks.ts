@@ -11,6 +11,7 @@ import {
 } from './database.ts';
 import { dataDirectory, runAs, secretFiles, workflowFiles } from './files.ts';
 import { clock, fileSystem, memory, rooms, versions } from './machine.ts';
+import { mail } from './mail.ts';
 import { certificate, outbound, port } from './network.ts';
 import { exposure, networks, settings } from './settings.ts';
 import {
@@ -29,6 +30,6 @@ export const CHECKS: readonly Check[] = [
   ...[dataDirectory, secretFiles, runAs, workflowFiles],
   ...[database, schema, damage, encryptionKey, notifications],
   ...[backupAge, backupPlace],
-  ...[port, certificate, outbound],
+  ...[port, certificate, outbound, mail],
   ...[failingWorkflows, schedules, waitingJobs, webhookHealth, webhookEvents, decisions, deliveries],
 ];

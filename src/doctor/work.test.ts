@@ -43,6 +43,8 @@ async function find(name: string, isServed: boolean) {
       workflowsNamed: false,
       encryptionKey: undefined,
       publicUrl: undefined,
+      smtpUrl: undefined,
+      mailFrom: undefined,
       trustProxy: false,
       allowNetworks: parseAllowNetworks('none'),
       maxRunningJobs: 2,

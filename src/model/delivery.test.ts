@@ -19,6 +19,21 @@ test('only 2xx is a success', () => {
   }
 });
 
+test('an SMTP server that refuses a mail permanently (5xx) ends it, and all other failures of mails are retried', () => {
+  const mail = (outcome: 'smtp' | 'connect' | 'timeout' | 'tls', status: number | null) =>
+    afterAttempt({ ...attempt, outcome, status }).state;
+  assert.deepEqual(
+    [500, 550, 552, 554, 571].map((status) => mail('smtp', status)),
+    Array(5).fill('dead'),
+  );
+  assert.deepEqual(
+    [421, 450, 451, 452, 503].map((status) => mail('smtp', status)),
+    Array(5).fill('waiting'),
+  );
+  // The wrong password of the operator says nothing about a mail.
+  assert.deepEqual([mail('connect', 535), mail('tls', 454), mail('timeout', null)], Array(3).fill('waiting'));
+});
+
 test('410 cancels the delivery', () => {
   assert.deepEqual(afterAttempt({ ...attempt, status: 410 }), { state: 'canceled' });
 });

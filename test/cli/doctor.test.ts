@@ -12,6 +12,7 @@ import { examineInstallation } from '../../src/doctor/doctor.ts';
 import { mintKey } from '../../src/teams/keys.ts';
 import { makeInstallation } from '../support/cli/examined.ts';
 import { makePlace } from '../support/cli/place.ts';
+import { reply, smtpReceiver } from '../support/mail/smtp-receiver.ts';
 import { certificateAuthority } from '../support/net/certificates.ts';
 import { startService } from '../support/service.ts';
 
@@ -198,6 +199,29 @@ test('the URLs of --online are requested under the address policy of deliveries'
   const refused = await place.find('outbound', { online: [url], settings });
   assert.equal(refused.status, 'error');
   assert.match(refused.what, /FLOWHOOK_ALLOW_NETWORKS does not allow/);
+});
+
+test('the SMTP server is connected to, and the password is tried', async (t) => {
+  const place = await makeInstallation(t);
+  assert.equal((await place.find('mail')).status, 'skipped');
+  const smtp = await smtpReceiver({
+    onAuth: ({ password }, _, done) =>
+      password === 'right' ? done(null, { user: 'a' }) : done(reply(535, 'Wrong')),
+    allowInsecureAuth: true,
+  });
+  t.after(() => smtp.close());
+  const found = (url: string) =>
+    place.find('mail', {
+      settings: place.configure({ FLOWHOOK_SMTP_URL: url, FLOWHOOK_MAIL_FROM: 'flowhook@example.com' }),
+    });
+  const working = await found(`smtp://a:right@127.0.0.1:${smtp.port}`);
+  assert.deepEqual([working.status, smtp.mails.length], ['ok', 0], JSON.stringify(working));
+  const wrong = await found(`smtp://a:wrong-one@127.0.0.1:${smtp.port}`);
+  assert.equal(wrong.status, 'error');
+  assert.match(wrong.what, /SMTP 535: the SMTP server refused the user or the password/);
+  assert.doesNotMatch(JSON.stringify(wrong), /wrong-one/);
+  assert.equal((await found('smtp://127.0.0.1:9')).status, 'error');
+  assert.equal((await found(`smtp://a:right@127.0.0.1:${smtp.port}?tls=off`)).status, 'warning');
 });
 
 test('the command prints problems by group with the fix, and exits with 1 if there are errors', async (t) => {

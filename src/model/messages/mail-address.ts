@@ -45,6 +45,9 @@ export function readMailUrl(url: string): MailAddress | { mistake: string } {
       mistake: `must end after the address, without "?" and "#". ${nearest(written.split(/[?#]/)[0])}`,
     };
   }
+  if (written.startsWith('//')) {
+    return { mistake: `must have no slashes after "mailto:". ${nearest(written.slice(2))}` };
+  }
   let plain: string;
   try {
     plain = decodeURIComponent(written);
@@ -80,7 +83,8 @@ export function readMailAddress(plain: string): MailAddress | { mistake: string 
   if (/^\[.*\]$/.test(host) || isIP(host) !== 0) {
     return mistake('must have the name of a domain after the @, not the address of a machine');
   }
-  const domain = domainToASCII(host);
+  // The function reads a host as the beginning of a URL does, and ignores what follows.
+  const domain = /[^\p{L}\p{M}\p{N}.\u3002\uff0e\uff61-]/u.test(host) ? '' : domainToASCII(host);
   const labels = domain.split('.');
   const isDomain = labels.every((label) => label.length <= MAX_LABEL && LABEL.test(label));
   if (!LOCAL.test(local) || !isDomain || isIP(domain) !== 0) return mistake('must be a valid mail address');

@@ -95,8 +95,7 @@ export class SmtpClient {
       const message = Readable.from([input.message], { objectMode: false });
       return await this.#sendOn(line, { ...input, message });
     } finally {
-      this.#lines -= 1;
-      this.#waiting.shift()?.();
+      this.#free();
     }
   }
 
@@ -108,8 +107,7 @@ export class SmtpClient {
       this.#open.delete(line);
       quit(line);
     } finally {
-      this.#lines -= 1;
-      this.#waiting.shift()?.();
+      this.#free();
     }
   }
 
@@ -124,18 +122,26 @@ export class SmtpClient {
   /** Waits until fewer than the maximum number of connections are in use. */
   async #place(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
-    if (this.#lines >= MAX_LINES) {
-      const turn = Promise.withResolvers<void>();
-      this.#waiting.push(turn.resolve);
-      const settled = onAbort(signal, () => {
-        const at = this.#waiting.indexOf(turn.resolve);
-        if (at === -1) return;
-        this.#waiting.splice(at, 1);
-        turn.reject(signal.reason);
-      });
-      await turn.promise.finally(settled);
+    if (this.#lines < MAX_LINES) {
+      this.#lines += 1;
+      return;
     }
-    this.#lines += 1;
+    const turn = Promise.withResolvers<void>();
+    this.#waiting.push(turn.resolve);
+    const settled = onAbort(signal, () => {
+      const at = this.#waiting.indexOf(turn.resolve);
+      if (at === -1) return;
+      this.#waiting.splice(at, 1);
+      turn.reject(signal.reason);
+    });
+    await turn.promise.finally(settled);
+  }
+
+  /** Gives the place to the mail that waits longest. */
+  #free(): void {
+    const next = this.#waiting.shift();
+    if (next === undefined) this.#lines -= 1;
+    else next();
   }
 
   #takeIdle(): Line | undefined {
