@@ -39,6 +39,7 @@ const MOST: Record<string, [statements: number, trips: number, pages: number]> =
   'a run with changes is published': [19, 12, 89],
   'a version is looked up': [1, 1, 9],
   'a page of records is read': [6, 2, 5],
+  'the address of a feed is looked up': [1, 1, 14],
   'a test event is sent': [7, 3, 23],
   // A lane that was never held is inserted by a statement of its own.
   'a lane is taken': [5, 3, 20],
@@ -139,6 +140,12 @@ async function countAll(
   await note('a page of records is read', () =>
     store.records.page({ ...at, version: 1, afterSeq: 0, rows: 1_000 }),
   );
+  const settings = { title: null, filter: null, entries: 'record', windowMs: 86_400_000, most: 50 } as const;
+  await store.feeds.create({ ...at, ...settings, token: { hash: `open ${isLarge}`, sealed: '' } });
+  const opened = await note('the address of a feed is looked up', () =>
+    store.feeds.open({ teamId, hash: `open ${isLarge}` }),
+  );
+  assert.ok(typeof opened === 'object');
 
   const [lane] = (await store.webhooks.list({ teamId, workflowId: at.workflowId, limit: 1 })).map(
     ({ id }) => id,

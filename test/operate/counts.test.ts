@@ -14,6 +14,7 @@ import { CLAIM, heldOf, people } from '../../src/store/conformance/setup.ts';
 import { openStore } from '../../src/store/open.ts';
 import { abandoned, type ClaimedJob } from '../../src/store/operations/attempts.ts';
 import { history } from '../../src/store/operations/events.ts';
+import { open as openFeed } from '../../src/store/operations/feeds/addresses.ts';
 import { list as listJobs } from '../../src/store/operations/job-lists.ts';
 import {
   type Enqueued,
@@ -60,6 +61,9 @@ const MOST: Record<string, [statements: number, read: number, written: number]> 
   'a run without changes is published': [12, 53, 22],
   'a version is looked up': [1, 7, 0],
   'a page of records is read': [2, 6, 0],
+  // All that a reader needs who has the newest content.
+  'the address of a feed is looked up': [1, 11, 0],
+  'the address of a revoked feed is looked up': [2, 4, 0],
   // Two statements find the teams whose lanes may be due, and two search one of these teams.
   'all lanes are searched': [4, 12, 0],
   'a lane is looked at': [1, 12, 0],
@@ -206,6 +210,25 @@ async function countAll(path: string, past: Past): Promise<Map<string, Work>> {
     'a page of records is read',
     counter.read((view) => page(view, { ...at, version: 1, afterSeq: 0, rows: 1_000 })),
   );
+  const settings = { title: null, filter: null, entries: 'record', windowMs: 86_400_000, most: 50 } as const;
+  for (const hash of ['open', 'ended']) {
+    const made = await counter.write<{ feed: { id: string } }>('feeds.create', {
+      ...at,
+      ...settings,
+      token: { hash, sealed: '' },
+    });
+    if (hash === 'ended') await counter.write('feeds.revoke', { ...at, id: made.value.feed.id });
+  }
+  const opened = await note(
+    'the address of a feed is looked up',
+    counter.read((view) => openFeed(view, { teamId, hash: 'open' })),
+  );
+  assert.ok(typeof opened === 'object');
+  const ended = await note(
+    'the address of a revoked feed is looked up',
+    counter.read((view) => openFeed(view, { teamId, hash: 'ended' })),
+  );
+  assert.equal(ended, 'ended');
 
   const [name] = await note(
     'all lanes are searched',

@@ -47,7 +47,7 @@ export interface Examiner {
     signal?: AbortSignal | undefined;
   }): Promise<ExaminedEvent>;
   /**
-   * Selects the differences of a `workflow_data_change` that match a filter. `selection` is null if none matches.
+   * Selects the differences of a `workflow_data_change` that match a filter; null if none matches.
    *
    * @param input.filter null: all differences
    * @throws Problem `field_invalid` if the filter takes too long, `overloaded`
@@ -57,7 +57,9 @@ export interface Examiner {
     event: StoredEvent;
     filter: string | null;
     lists: Listing;
-  }): Promise<{ selection: Selection | null; examined: number }>;
+    /** When to give up, as `performance.now()`. */
+    deadline: number;
+  }): Promise<Selection | null>;
   /**
    * Returns the rows of changes that match a filter. There is no event: its names are empty.
    *
@@ -163,14 +165,15 @@ function examinerBy(
         return { matches: step.body !== null, ...counts, body: step.body, reason: step.reason, mistake };
       }
     },
-    async selectDifferences({ teamId, event, ...selected }) {
+    async selectDifferences({ teamId, event, deadline, ...selected }) {
       const asked = { teamId, event: rowOf(event), ...selected };
       let progress: Progress | null = null;
       for (;;) {
+        if (performance.now() >= deadline) throw tooLong();
         const step: RuleCalls['selection'][1] = await call(teamId, 'selection', { ...asked, progress });
         ({ progress } = step);
         if (progress.slow > 0) throw tooLong();
-        if (step.isDone) return { selection: step.selection, examined: progress.examined };
+        if (step.isDone) return step.selection;
       }
     },
     async matchingRows({ teamId, workflowId, filter, rows }) {

@@ -36,12 +36,14 @@ export async function open(
   view: View,
   { teamId, hash }: { teamId: string; hash: string },
 ): Promise<OpenedFeed | 'ended' | undefined> {
+  // The workflow is named by a subquery, because PostgreSQL would otherwise read all workflows of the team.
   const feed = await view.db.get<OpenedFeed>`
     select ${FEED}, workflow.current_version as version, published_at as "publishedAt", workflow.erasures,
            team.rewrites
     from feed
     join team on team.id = feed.team_id
-    join workflow on workflow.team_id = feed.team_id and workflow.id = feed.workflow_id and archived_at is null
+    join workflow on workflow.team_id = feed.team_id and archived_at is null and workflow.id = (
+      select workflow_id from feed named where named.team_id = ${teamId} and named.token_hash = ${hash})
     left join version on version.team_id = workflow.team_id and version.workflow_id = workflow.id
                      and version.number = workflow.current_version
     where feed.team_id = ${teamId} and feed.token_hash = ${hash}`;
