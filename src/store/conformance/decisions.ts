@@ -236,6 +236,89 @@ export function testDecisions(open: Open): void {
     assert.equal(await store.decisions.raise({ teamId }), null);
   });
 
+  it('a digest gathers rows of records and events, and becomes one event with a decision of its own', async ({
+    store,
+    advance,
+    rows,
+  }) => {
+    const rule = { ...RULE, filter: null, digest: { everyMs: HOUR_MS } };
+    const { at, webhookId, next } = await oneDecision(store, rule);
+    const { teamId, workflowId } = at;
+    const first = await next();
+    const of = { teamId, webhookId, workflowId };
+    const none = { until: null, rows: 0, bytes: 0, head: undefined, inForce: rule.digest };
+    assert.deepEqual(await store.decisions.digest(of), none);
+    const { sequence, revision } = first;
+    const until = store.now() + HOUR_MS;
+    const row = (key: string, newest: string, matches: number) => {
+      const id = key.startsWith('=') ? key.slice(1) : '';
+      return { workflowId, key, id, until, sent: null, newest, sequence, revision, matches };
+    };
+    const set = [row('=b', '"ä"', 2), row('!1', '{}', 1), row('+', '1', 3), row('=a', '1', 1)];
+    const gathered = { ...sent(null), outcome: { state: 'gathered' } as const, quiet: { set } };
+    assert.deepEqual(await stepAs(store, first, gathered), [true]);
+    const { head, ...open } = await store.decisions.digest(of);
+    assert.deepEqual(open, { until, rows: 3, bytes: 8, inForce: rule.digest });
+    assert.deepEqual(head, set[2]);
+    assert.deepEqual((await store.decisions.digest({ ...of, workflowId: 'other' })).head, undefined);
+    const states = ['gathered'] as const;
+    assert.equal((await store.decisions.list({ teamId, webhookId, states, limit: 9 })).length, 1);
+    assert.equal(await store.decisions.raise({ teamId }), until);
+    await nextEvent(store, at);
+    // The clock was set back: an event without a match shortens the digest.
+    const shorter = { ...sent(null), outcome: { state: 'filtered' } as const, digestUntil: until - 1 };
+    assert.deepEqual(await stepAs(store, await next(), shorter), [true]);
+    assert.equal(await store.decisions.raise({ teamId }), until - 1);
+    assert.equal(await store.decisions.ended({ teamId, webhookId, until: until - 2, limit: 9 }), undefined);
+    const ended = await store.decisions.ended({ teamId, webhookId, until: until - 1, limit: 1 });
+    assert.ok(ended?.kind === 'digest');
+    assert.deepEqual(
+      ended.rows.map(({ key, until }) => [key, until]),
+      ['!1', '+', '=a', '=b'].map((key) => [key, until - 1]),
+    );
+    advance(HOUR_MS);
+    assert.deepEqual((await read(store, teamId)).ended, [{ webhookId }]);
+    const { turn, rewrites } = ended;
+    const digest = { revision, workflowId, data: { webhookId, matched: 7 } };
+    const step = { webhookId, workflowId: null, sequence: 0, turn, rewrites, digest };
+    assert.deepEqual(await store.decisions.step({ teamId, steps: [step] }), [true]);
+    assert.deepEqual(await store.decisions.step({ teamId, steps: [step] }), [false], 'it is sent once');
+    assert.equal((await rows()).quiet_record, 0);
+    const { decisions, ended: others } = await read(store, teamId);
+    assert.deepEqual(
+      [decisions.map(({ type, isTest, revision }) => [type, isTest, revision]), others],
+      [[['webhook_digest', false, 1]], []],
+    );
+    await stepAs(store, decisions[0] as PendingDecision, sent(null));
+    const [delivery] = await load(store, teamId, webhookId);
+    assert.deepEqual(JSON.parse(delivery?.body ?? '').data, digest.data);
+  });
+
+  it('a digest that is changed or removed is over, and steps of before do not count', async ({ store }) => {
+    const digest = { everyMs: HOUR_MS };
+    const { at, webhookId, next } = await oneDecision(store, { ...RULE, digest });
+    const { teamId, workflowId } = at;
+    const first = await next();
+    const { sequence, revision } = first;
+    const until = store.now() + HOUR_MS;
+    const of = { workflowId, key: '=a', id: 'a', sent: null, newest: '1', sequence, revision, matches: 1 };
+    const gathered = { outcome: { state: 'gathered' } as const, quiet: { set: [{ ...of, until }] } };
+    await stepAs(store, first, { ...sent(null), ...gathered });
+    await nextEvent(store, at);
+    const late = await next();
+    const change = (rule: Rule | null) => store.webhooks.change({ teamId, id: webhookId, rule });
+    await change({ ...RULE, filter: 'record.price < 9', digest });
+    const open = () => store.decisions.digest({ teamId, webhookId, workflowId });
+    assert.equal((await open()).until, until, 'another filter leaves it open');
+    await change({ ...RULE, digest: { everyMs: HOUR_MS / 2 } });
+    assert.deepEqual([(await open()).until, (await open()).inForce], [store.now(), { everyMs: HOUR_MS / 2 }]);
+    assert.deepEqual(await stepAs(store, late, { ...sent(null), ...gathered }), [false]);
+    await change(null);
+    assert.equal((await open()).inForce, null);
+    await store.webhooks.unsubscribe({ teamId, ids: [webhookId] });
+    assert.equal(await store.decisions.endedDigest({ teamId, webhookId }), undefined);
+  });
+
   it('of two nodes that take the same step, one counts', async ({ store, another }) => {
     const { at, webhookId, next } = await oneDecision(store);
     const other = await another();
@@ -516,10 +599,10 @@ async function nextEvent(store: Store, { teamId, workflowId }: At): Promise<void
   else await store.jobs.cancel({ teamId, id: newest.id, by: 'somebody' });
 }
 
-/** One pending decision of a webhook with `RULE`. */
-async function oneDecision(store: Store) {
+/** One pending decision of a webhook with a rule. */
+async function oneDecision(store: Store, rule: Rule = RULE) {
   const at = await makeWorkflow(store);
-  const webhookId = await subscribe(store, at);
+  const webhookId = await subscribe(store, at, { rule });
   await makeJob(store, at);
   const next = async () => {
     const [found] = (await read(store, at.teamId)).decisions;
