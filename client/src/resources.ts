@@ -963,6 +963,8 @@ export interface WebhookDigestEventDataWorkflowDifference {
   /** A link of the record. `null` if it has none. */
   url: string | null;
   fields: WorkflowDataChangeEventDataDifferenceField[];
+  /** Number of differing fields that are not listed, because they are long. */
+  moreFields?: number;
 }
 
 export interface WebhookDigestEventDataWorkflow {

@@ -52,10 +52,11 @@ const gathered = closed({
   url: nullable(text('A link of the record. `null` if it has none')),
   fields: list(
     as(
-      'Fields that differ between the state before the first match and the newest one. Empty if none does',
+      'Fields that differ between the state before the first match and the newest one. Empty if none does, or if all are long',
       closed({ key: text(), value: optional(raw({})), previousValue: optional(raw({})) }),
     ),
   ),
+  moreFields: optional(count('Number of differing fields that are not listed, because they are long')),
 });
 
 const job = (state: string) => ({

@@ -91,8 +91,8 @@ export function programOf(url: string): FormatForPeople | undefined {
 }
 
 /**
- * The URL of a webhook as other webhooks may know it. Anyone who knows the whole address of a chat webhook can write to it, so
- * only its origin is left.
+ * The URL of a webhook as other webhooks may know it. Anyone who knows the whole address of a chat webhook can write to
+ * it, so only its origin is left.
  */
 export function toldUrl(url: string, rule: Pick<Rule, 'format'> | null): string {
   if (isMailUrl(url)) return url;

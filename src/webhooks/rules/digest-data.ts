@@ -18,6 +18,9 @@ const MAX_LISTED = 100;
 const MAX_WORKFLOWS = 50;
 const MAX_EVENTS = 20;
 
+/** Maximum number of bytes of the fields of one record, so that no record leaves the others without a place. */
+const MAX_FIELDS_BYTES = 2_000;
+
 /** What is listed shares the bytes of the differences of other events. */
 class Room {
   #bytes = MAX_DIFFERENCES_BYTES;
@@ -25,9 +28,11 @@ class Room {
 
   /** Whether a value still fits. */
   takes(value: unknown): boolean {
-    this.#bytes -= Buffer.byteLength(JSON.stringify(value)) + 1;
+    const bytes = Buffer.byteLength(JSON.stringify(value)) + 1;
+    if (bytes > this.#bytes || this.#listed === 0) return false;
+    this.#bytes -= bytes;
     this.#listed -= 1;
-    return this.#bytes >= 0 && this.#listed >= 0;
+    return true;
   }
 }
 
@@ -66,8 +71,7 @@ function workflowData(workflowId: string, rows: readonly DigestRow[], room: Room
   const differences: object[] = [];
   for (const row of records) {
     const one = differenceOf(row);
-    if (!room.takes(one)) break;
-    differences.push(one);
+    if (room.takes(one)) differences.push(one);
   }
   return {
     workflowId,
@@ -76,7 +80,10 @@ function workflowData(workflowId: string, rows: readonly DigestRow[], room: Room
     matched: matchesOf(rows),
     records: records.length,
     differences,
-    truncated: differences.length < records.length || (head?.matches ?? 0) > 0,
+    truncated:
+      differences.length < records.length ||
+      differences.some((one) => 'moreFields' in one) ||
+      (head?.matches ?? 0) > 0,
   };
 }
 
@@ -86,7 +93,17 @@ function differenceOf({ id, sent, newest }: DigestRow): object {
   const states = [record, previous];
   // A record that came and went within the digest has no state at all.
   const type = sent === null && newest === null ? 'removed' : compared.difference.type;
-  return { type, id, title: titleOf(states, id), url: linkOf(states), fields: compared.difference.fields };
+  const all = compared.difference.fields;
+  let left = MAX_FIELDS_BYTES;
+  const fields = all.filter((one) => {
+    const bytes = Buffer.byteLength(JSON.stringify(one));
+    if (bytes > left) return false;
+    left -= bytes;
+    return true;
+  });
+  const moreFields = all.length - fields.length;
+  const listed = { type, id, title: titleOf(states, id), url: linkOf(states), fields };
+  return moreFields === 0 ? listed : { ...listed, moreFields };
 }
 
 function isOfRecord({ key }: DigestRow): boolean {

@@ -306,3 +306,21 @@ test('a digest keeps 2 MB of records, and counts the matches of those that it no
   const { matched, records } = (await sent(webhook))[0]?.data ?? {};
   assert.deepEqual([matched, records], [8, 3]);
 });
+
+test('a record with a long text leaves room for its other fields, and for the other records', async (t) => {
+  const { publish, engine, waits, sent, webhook } = await withDigest(t);
+  await publish({ a: { price: 1, text: 'x'.repeat(1_000_000) }, b: { price: 2 } });
+  await engine.tick();
+  await waits(HOUR_MS);
+  const [message] = await sent(webhook);
+  const { workflows } = (message as Sent).data as {
+    workflows: { differences: object[]; truncated: boolean }[];
+  };
+  const field = (key: string, value: unknown) => ({ key, value });
+  const added = (id: string, price: number) => ({
+    ...{ type: 'added', id, title: id, url: null },
+    fields: [field('id', id), field('price', price)],
+  });
+  assert.deepEqual(workflows[0]?.differences, [{ ...added('a', 1), moreFields: 1 }, added('b', 2)]);
+  assert.equal(workflows[0]?.truncated, true);
+});
