@@ -1,5 +1,5 @@
 /**
- * Random histories of records, filters, crashes and cooldowns: what arrives at webhooks must be what a model of 60 lines
+ * Random histories of records, filters, crashes, cooldowns and digests: what arrives at webhooks must be what a short model
  * says. `RULE_RUNS=10000 node --test test/rules/model.test.ts` is the long form. A failure prints a seed and a path:
  * `RULE_SEED=… RULE_PATH=…` repeats it.
  */
@@ -21,7 +21,7 @@ const DATABASES = onPostgres() ? 6 : 1;
 const PUBLIC_URL = 'https://flowhook.test';
 const { RULE_SEED, RULE_PATH } = process.env;
 
-test(`sends what a model says in ${RUNS} random histories of records, filters, crashes and cooldowns`, async (t) => {
+test(`sends what a model says in ${RUNS} random histories of records, filters, crashes, cooldowns and digests`, async (t) => {
   const isRepeated = RULE_SEED !== undefined;
   const databases = isRepeated ? 1 : DATABASES;
   await Promise.all(
