@@ -282,7 +282,7 @@ export const smtpUrl: Reading<SmtpServer> = {
 
 export const mailSender: Reading<MailSender> = {
   placeholder: 'address',
-  expected: 'a mail address such as flowhook@example.com or Flowhook <flowhook@example.com>',
+  expected: 'a mail address such as flowhook@example.com, with or without a name',
   read: (text) => {
     const [, name, named] = /^([^<>"]*)<([^<>]*)>$/.exec(text.trim()) ?? [];
     const address = readMailAddress((named ?? text).trim());

@@ -359,7 +359,8 @@ test('stores why and until when deliveries are held back, and the end of it', as
   await one.tick();
   const since = now();
   const opened = await breaker();
-  assert.deepEqual({ ...opened, failures: 0 }, { state: 'open', since, until: since + 33_000, failures: 0 });
+  const expected = { state: 'open', since, until: since + 33_000, failures: 0, openedAt: since };
+  assert.deepEqual({ ...opened, failures: 0 }, expected);
   assert.ok((opened?.failures ?? 0) >= 10);
   assert.equal((await store.deliveries.lanes({ nodeId: 'node-a', leaseMs: 15_000, limit: 9 })).length, 1);
 

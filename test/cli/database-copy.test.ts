@@ -77,6 +77,9 @@ async function fill() {
   assert.ok(filtered.status < 300, JSON.stringify(filtered.body));
   await service.call('POST', '/v1/workflows/zebras/push', [{ id: 'z', stripes: 41 }]);
   await receiver.until((received) => received.length === 3, 'the message of a rule');
+  const feed = await service.call('POST', '/v1/workflows/people/feeds', {});
+  // The old address of the feed has ended.
+  await service.call('POST', `/v1/workflows/people/feeds/${(feed.body as { id: string }).id}/rotate`);
   const told = await service.call('GET', `/v1/integrations/webhooks/${id}/secret`);
   const read = await fetch(`${service.url}/v1/workflows/people/data`, {
     headers: { 'x-api-key': service.key },
