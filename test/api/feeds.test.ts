@@ -280,3 +280,17 @@ async function navigate(url: string) {
   const { headers, body } = await request(url, { headers: { 'sec-fetch-mode': 'navigate' } });
   return { headers, text: await body.text() };
 }
+
+test('a reader that sends only a time gets the feed again when entries have left the window', async () => {
+  const { feed } = await workflowWith([{ id: '1' }]);
+  const { atom } = await feed({ window: '2d' });
+  aheadMs += 2_000;
+  const before = (await fetch(atom)).headers.get('last-modified') ?? '';
+  const ask = (since: string) => fetch(atom, { headers: { 'if-modified-since': since } });
+  assert.equal((await ask(before)).status, 304);
+  aheadMs += 4 * DAY_MS;
+  const moved = await ask(before);
+  assert.equal(moved.status, 200);
+  assert.deepEqual(parseAtomFeed(await moved.text()).entries ?? [], []);
+  assert.equal((await ask(moved.headers.get('last-modified') ?? '')).status, 304);
+});

@@ -58,7 +58,9 @@ export const readFeedDocument: Operation<Call<'feedAddresses' | 'feedBodies' | '
     const now = store.now();
     const { publicUrl } = feedAddresses;
     const name = contentName(feed, { format, publicUrl, now });
-    const modifiedAt = Math.max(feed.publishedAt ?? 0, feed.changedAt);
+    // Entries leave the window when its first day moves.
+    const movedAt = firstShown(feed, now) + feed.windowMs;
+    const modifiedAt = Math.max(feed.publishedAt ?? 0, feed.changedAt, movedAt);
     const encoding = acceptedEncoding(request.headers['accept-encoding']);
     reply.vary('accept-encoding', ...(address.format === 'html' ? [] : ['sec-fetch-mode']));
     reply.header('etag', `W/"${name}"`);
