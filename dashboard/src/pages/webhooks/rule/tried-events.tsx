@@ -29,7 +29,7 @@ export function TriedEvents({ tried }: { tried: TriedRule }) {
         {sent === 0 ? 'None' : count(sent)} of the last {many(events.length, 'event')} would be sent.
       </Text>
       {isGathered && sent > 0 && (
-        <Note>The digest gathers them into one message. Here, each event is shown alone.</Note>
+        <Note>The digest gathers what matches into one message, shown here as it would be now.</Note>
       )}
       {mistake !== null && (
         <Alert color="orange" p="xs" icon={<Icon name="warning" size={14} />}>
