@@ -22,6 +22,18 @@ const ACCENTS: Readonly<Record<Notice['tone'], string>> = {
 /** The label of the link to the dashboard. */
 export const OPEN = 'Open in Flowhook';
 
+/** The place in the footer for links that only a sent mail has. Texts of records are escaped, so they cannot contain it. */
+const MORE_LINKS = '<!-- links -->';
+
+/** Adds a link to the footer of a letter. */
+export function withFooterLink(html: string, link: { url: string; label: string }): string {
+  return html.replace(MORE_LINKS, () => ` ·${footerLink(link.url, link.label)}`);
+}
+
+function footerLink(url: string, label: string): string {
+  return ` <a class="muted" href="${escapedHtml(url)}" style="${MUTED};text-decoration:underline">${label}</a>`;
+}
+
 /** Inline styles are those of the light theme, so these need `!important`. */
 const DARK = `
   .page { background-color: #0d1117 !important; }
@@ -53,7 +65,7 @@ export function letterHtml(notice: Notice): string {
   const change =
     footerUrl === null
       ? ''
-      : ` <a class="muted" href="${escapedHtml(footerUrl)}" style="${MUTED};text-decoration:underline">Change or pause it</a>`;
+      : footerLink(footerUrl, 'Change or pause it');
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -77,7 +89,7 @@ ${parts.join('\n')}
 </td></tr>
 </table>
 <table role="presentation" width="100%" cellpadding="0" cellspacing="0" style="max-width:640px">
-<tr><td class="muted" style="padding:16px 24px;font-size:12px;line-height:18px;${MUTED};${FONT};${WRAP}">${escapedHtml(footer)}${change}</td></tr>
+<tr><td class="muted" style="padding:16px 24px;font-size:12px;line-height:18px;${MUTED};${FONT};${WRAP}">${escapedHtml(footer)}${change}${MORE_LINKS}</td></tr>
 </table>
 </td></tr>
 </table>

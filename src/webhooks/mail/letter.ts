@@ -1,8 +1,8 @@
 /** A mail as bytes: the letter that people read, with the headers that mail programs and servers expect. */
 
+import { withFooterLink } from '../../model/messages/letter-html.ts';
 import type { Letter } from '../../model/messages/mail.ts';
 import type { MailAddress, MailSender } from '../../model/messages/mail-address.ts';
-import { escapedHtml } from '../../std/escaped-html.ts';
 
 /** Reads the stored body of a delivery; undefined if it is no letter. */
 export function readLetter(body: string): Letter | undefined {
@@ -64,15 +64,9 @@ export async function writeMail(input: {
   return mail.compile().build();
 }
 
-/** Adds a link below the letter, because many programs do not show the header `List-Unsubscribe`. */
-function withLink(html: string, unsubscribeUrl: string | undefined): string {
-  if (unsubscribeUrl === undefined) return html;
-  const link =
-    `<p class="muted" style="margin:0;padding:0 24px 24px;font:12px/18px -apple-system,'Segoe UI',Roboto,sans-serif;` +
-    `color:#59636e;text-align:center"><a class="muted" href="${escapedHtml(unsubscribeUrl)}" ` +
-    'style="color:#59636e;text-decoration:underline">Unsubscribe</a></p>\n';
-  const end = html.lastIndexOf('</body>');
-  return end === -1 ? html + link : html.slice(0, end) + link + html.slice(end);
+/** The link is also visible, because many programs do not show the header `List-Unsubscribe`. */
+function withLink(html: string, url: string | undefined): string {
+  return url === undefined ? html : withFooterLink(html, { url, label: 'Unsubscribe' });
 }
 
 function oneLine(text: string): string {

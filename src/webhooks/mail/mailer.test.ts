@@ -18,7 +18,7 @@ import { Mailer } from './mailer.ts';
 const LETTER = {
   subject: 'people: 3 records changed',
   text: 'Ada → Grace\n.\n..dots\nFrom the start\n',
-  html: '<p>Ada → Grace</p>\n',
+  html: '<p>Ada → Grace<!-- links --></p>\n',
 };
 const FROM: MailSender = { name: 'Flöw, hook', address: address('flowhook@example.com') };
 const NOW = Date.UTC(2026, 10, 24, 3);
@@ -87,7 +87,7 @@ test('sends a letter as text and HTML, with the headers that mail programs need'
   );
   assert.match(
     mail.html ?? '',
-    /^<p>Ada → Grace<\/p>\s+<p .*href="https:\/\/flowhook\.example\.net\/base\/mail\/unsubscribe\/token"/,
+    /^<p>Ada → Grace · <a .*href="https:\/\/flowhook\.example\.net\/base\/mail\/unsubscribe\/token"/,
   );
   assert.equal(headers['message-id'], '<evt_1@flowhook.example.net>');
   assert.equal(headers['auto-submitted'], 'auto-generated');
