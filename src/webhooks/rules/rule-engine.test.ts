@@ -179,12 +179,12 @@ test('a decision continues where it was when its node was killed', async (t) => 
   };
   await engine({ store: dying }).tick();
   assert.deepEqual(await sent(webhook), []);
-  const before = done.length;
+  assert.equal(done.length, 1, 'one step was written');
   await engine({ store: await another() }).tick();
   const messages = await sent(webhook);
   assert.deepEqual(messages.map(listed), [['added r4000']]);
-  const evaluated = done.slice(before).reduce((sum, one) => sum + one.evaluated, 0);
-  assert.ok(evaluated < 5_000, `${evaluated} evaluations after the crash`);
+  const evaluated = done.reduce((sum, one) => sum + one.evaluated, 0);
+  assert.equal(evaluated, 5_000, 'no difference was examined twice');
 });
 
 test('two nodes that decide at the same time send each message once', async (t) => {
