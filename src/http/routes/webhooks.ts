@@ -206,6 +206,7 @@ export const createWebhook: Operation<KeyedCall<'webhooks'>> = {
       webhookUrl: {
         type: 'string',
         maxLength: MAX_URL,
+        pattern: String.raw`^([hH][tT][tT][pP][sS]?://[^/?#\\\s][^\\\s]*|[mM][aA][iI][lL][tT][oO]:.+)$`,
         description: 'Callback URL: absolute, http or https; or `mailto:` with one address',
         examples: ['https://example.com/hooks/people', 'mailto:ops@example.org'],
       },

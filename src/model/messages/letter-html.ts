@@ -62,10 +62,7 @@ export function letterHtml(notice: Notice): string {
     ...(log === null ? [] : [logBlock(log)]),
     ...(url === null ? [] : [button(url, action)]),
   ];
-  const change =
-    footerUrl === null
-      ? ''
-      : footerLink(footerUrl, 'Change or pause it');
+  const change = footerUrl === null ? '' : footerLink(footerUrl, 'Change or pause it');
   return `<!doctype html>
 <html lang="en">
 <head>
