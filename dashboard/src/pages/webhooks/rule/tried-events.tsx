@@ -18,19 +18,19 @@ export function TriedEvents({ tried }: { tried: TriedRule }) {
       <Note>There are no events of these types yet. When there are, this shows what would be sent.</Note>
     );
   }
-  const sent = events.filter((event) => event.sent).length;
+  // A rule with a digest is tried on the same events; the digests follow as events of their own.
+  const past = events.filter(({ type }) => !isGathered || type !== 'webhook_digest');
+  const passing = past.filter((event) => stateOf(event) !== 'filtered').length;
   const mistake = events.find((event) => event.mistake !== null)?.mistake ?? null;
   // What would be sent comes first, because it may be rare.
-  const shown = events.toReversed().toSorted((a, b) => Number(b.sent) - Number(a.sent));
-  const newestSent = events.findLast((event) => event.sent)?.eventId;
+  const shown = events.toReversed().toSorted((a, b) => Number(hasMessage(b)) - Number(hasMessage(a)));
+  const newestSent = events.findLast(hasMessage)?.eventId;
   return (
     <Stack gap="xs" data-old={isOld || undefined}>
       <Text size="sm" role="status">
-        {sent === 0 ? 'None' : count(sent)} of the last {many(events.length, 'event')} would be sent.
+        {passing === 0 ? 'None' : count(passing)} of the last {many(past.length, 'event')} would be{' '}
+        {isGathered ? 'gathered' : 'sent'}.
       </Text>
-      {isGathered && sent > 0 && (
-        <Note>The digest gathers what matches into one message, shown here as it would be now.</Note>
-      )}
       {mistake !== null && (
         <Alert color="orange" p="xs" icon={<Icon name="warning" size={14} />}>
           <MistakeOnRecord mistake={mistake} />
@@ -59,12 +59,24 @@ export function TriedEvents({ tried }: { tried: TriedRule }) {
   );
 }
 
+/** Whether there is a message to show: one that would be sent, or a digest that is still open. */
+function hasMessage({ body }: TriedEvent): boolean {
+  return body !== null;
+}
+
+function stateOf(event: TriedEvent): 'sent' | 'gathered' | 'filtered' {
+  if (event.sent) return 'sent';
+  // The service says so in this reason only.
+  const isGathered = hasMessage(event) || event.reason?.startsWith('Gathered') === true;
+  return isGathered ? 'gathered' : 'filtered';
+}
+
 function Line({ event }: { event: TriedEvent }) {
   const { type, timestamp, sent, cooldownEnded, matched, examined, reason } = event;
   return (
     <Stack gap={0}>
       <Group gap="sm" style={{ rowGap: 0 }}>
-        <StateBadge state={sent ? 'sent' : 'filtered'} label={sent ? 'Would be sent' : 'Not sent'} />
+        <StateBadge state={stateOf(event)} label={labelOf(event)} />
         <Text span size="sm">
           {type}
         </Text>
@@ -84,7 +96,16 @@ function Line({ event }: { event: TriedEvent }) {
   );
 }
 
-function Detail({ event: { eventId, cooldownEnded, body, headers, mistake } }: { event: TriedEvent }) {
+function labelOf(event: TriedEvent): string {
+  const labels = { sent: 'Would be sent', gathered: 'Gathered', filtered: 'Not sent' };
+  return !event.sent && hasMessage(event) ? 'Open digest' : labels[stateOf(event)];
+}
+
+function Detail({
+  event: { eventId, type: name, cooldownEnded, body, headers, mistake },
+}: {
+  event: TriedEvent;
+}) {
   const type = headers?.['content-type'];
   return (
     <Stack gap="xs">
@@ -105,7 +126,7 @@ function Detail({ event: { eventId, cooldownEnded, body, headers, mistake } }: {
           }
         />
       )}
-      {!cooldownEnded && (
+      {!cooldownEnded && name !== 'webhook_digest' && (
         <PageLink to="/events/$eventId" params={{ eventId }} fz="sm">
           View the whole event
         </PageLink>
