@@ -86,7 +86,7 @@ export async function decide(decision: PendingDecision, deciding: Deciding): Pro
   if (decision.progress === null && mayEnd) {
     const until = decision.createdAt;
     const ended = await endOf({ webhookId, until }, deciding);
-    if (ended !== undefined) return ended;
+    if (ended !== undefined) return instead(decision, ended);
   }
   const stored = decision.progress as Progress | null;
   const progress = stored?.rewrites === rewrites ? structuredClone(stored) : noProgress(rewrites);
@@ -100,7 +100,7 @@ export async function decide(decision: PendingDecision, deciding: Deciding): Pro
   const found: Found = isOwn
     ? { isDone: true, matches: true, selection: null, reason: null, quiet: new Map() }
     : await examine({ ...decision, event: decision, progress, digest }, { ...deciding, marks });
-  if (found.mustSendDigest) return sendDigest(decision, deciding);
+  if (found.mustSendDigest) return instead(decision, await sendDigest(decision, deciding));
   const held = [...found.quiet.values()].map((one) => ({
     ...one,
     workflowId: workflowId ?? '',
@@ -323,6 +323,14 @@ function reasonOf({ matched, held, examined, slow }: Progress, total: number | u
         ]),
   ];
   return sentences.length === 0 ? null : sentences.join('. ');
+}
+
+/**
+ * A step that a decision takes before its own. It was read later than the decision, and must not count if another node has
+ * decided in between: what the step would end may then belong to later events.
+ */
+function instead({ turn }: PendingDecision, ended: Decided): Decided {
+  return { ...ended, step: { ...ended.step, turn } };
 }
 
 /** Sends the digest of a webhook that is open, whenever it ends. */
