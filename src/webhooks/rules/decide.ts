@@ -78,12 +78,16 @@ export interface Decided {
   evaluated: number;
 }
 
+/** Whether the webhook of a decision may have cooldowns or a digest that end. */
+export function mayEnd({ hasQuiet, rule }: Pick<PendingDecision, 'hasQuiet' | 'rule'>): boolean {
+  return hasQuiet || rule.cooldownMs !== null || rule.digest !== null;
+}
+
 /** Takes one step of a decision. The first step of a decision may instead end cooldowns that are over by then. */
 export async function decide(decision: PendingDecision, deciding: Deciding): Promise<Decided> {
   const { webhookId, workflowId, sequence, turn, rewrites, revision, rule } = decision;
   const { reader, teamId, publicUrl } = deciding;
-  const mayEnd = decision.hasQuiet || rule.cooldownMs !== null || rule.digest !== null;
-  if (decision.progress === null && mayEnd) {
+  if (decision.progress === null && mayEnd(decision)) {
     const until = decision.createdAt;
     const ended = await endOf({ webhookId, until }, deciding);
     if (ended !== undefined) return instead(decision, ended);

@@ -5,7 +5,7 @@ import type { PendingDecision } from '../../store/operations/rules/decisions.ts'
 import type { DecisionStep } from '../../store/operations/rules/steps.ts';
 import type { StoreReader } from '../../store/store.ts';
 import type { DifferencePages } from './compared-records.ts';
-import { type Decided, type Deciding, decide, endOf, type Place } from './decide.ts';
+import { type Decided, type Deciding, decide, endOf, mayEnd, type Place } from './decide.ts';
 import type { Marks, Progress } from './examination.ts';
 import { isSame } from './rule-rests.ts';
 
@@ -107,7 +107,8 @@ export async function takeTurn(
         hasMore ||= ended !== undefined;
       } else {
         const isDone = await decideInOrder(decisions, { deciding, decided, isOver });
-        hasMore ||= !isDone || decisions.length >= each;
+        // What these decisions began, or found, may be over by now.
+        hasMore ||= !isDone || decisions.length >= each || decisions.some(mayEnd);
       }
     } catch (error) {
       if (error instanceof Problem) throw error;
@@ -120,8 +121,7 @@ export async function takeTurn(
   const hasTime = taken === byWebhook.size && !isOver();
   const room = Math.floor(MAX_DECISIONS / Math.max(1, byWebhook.size));
   const end = { webhookId, each: hasTime ? Math.max(1, Math.min(MAX_OF_WEBHOOK, room)) : 1 };
-  const isLeft = byWebhook.size >= MAX_WEBHOOKS || decided.some(({ step }) => hasEnded(step, now));
-  return { decided, failed, end, hasMore: hasMore || !hasTime || isLeft };
+  return { decided, failed, end, hasMore: hasMore || !hasTime || byWebhook.size >= MAX_WEBHOOKS };
 }
 
 /**
@@ -141,11 +141,6 @@ async function decideInOrder(
     if (hasChangedQuiet || isOver()) return place === decisions.length - 1;
   }
   return true;
-}
-
-/** Whether a cooldown or a digest that a step begins is already over, because its event is old. */
-function hasEnded({ quiet, digestUntil }: DecisionStep, now: number): boolean {
-  return (digestUntil ?? now + 1) <= now || (quiet?.set ?? []).some(({ until }) => until <= now);
 }
 
 function isFull(decided: readonly Decided[]): boolean {

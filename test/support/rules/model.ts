@@ -64,6 +64,7 @@ export function expectedMessages(log: readonly Entry[]): Message[] {
   }
   const quiet = new Map<string, Quiet>();
   const waiting: [Happened, Rule][] = [];
+  const seen: Happened[] = [];
   /** The rule that is in force. */
   let current: Rule | null = null;
   let open = null as (Digest & { workflows: Set<string> }) | null;
@@ -109,10 +110,31 @@ export function expectedMessages(log: readonly Entry[]): Message[] {
       const isDigest = open !== null && (open.until < until || (open.until === until && workflow <= key));
       if (open !== null && isDigest && open.until <= now) sendDigest(open);
       else if (first === undefined) return;
-      else endCooldown(key, first[1], now);
+      else endCooldowns(key, first[1], now);
     }
   }
-  function endCooldown(key: string, { until, sent, newest, event, rule }: Quiet, now: number): void {
+  /** Ends cooldowns of one workflow and rule together. What they ended with is the newest event of them. */
+  function endCooldowns(first: string, { until: at, rule }: Quiet, now: number): void {
+    const workflow = first.slice(0, first.indexOf(' ') + 1);
+    const ended = [...quiet].filter(
+      ([key, one]) => key.startsWith(workflow) && one.rule === rule && one.until <= now,
+    );
+    const event = ended
+      .map(([, one]) => one.event)
+      .reduce((a, b) => (seen.indexOf(a) > seen.indexOf(b) ? a : b));
+    ended.sort(([, a], [, b]) => a.until - b.until);
+    for (const [key, one] of ended) {
+      // Those that end after this digest belong into the next one.
+      if (rule.digest !== null && open !== null && one.until !== at && one.until >= open.until) break;
+      endCooldown(key, one, event, now);
+    }
+  }
+  function endCooldown(
+    key: string,
+    { until, sent, newest, rule }: Quiet,
+    event: Happened,
+    now: number,
+  ): void {
     quiet.delete(key);
     const difference = { id: key.slice(key.indexOf(' ') + 1), previous: sent, record: newest };
     if (isSame(sent, newest)) return;
@@ -129,6 +151,7 @@ export function expectedMessages(log: readonly Entry[]): Message[] {
   function decide(event: Happened, rule: Rule): void {
     const { filter, cooldownMs, skipsFirst, digest } = rule;
     const { differences, workflowId, at } = event;
+    seen.push(event);
     const isQuiet = [...quiet.values()].some((one) => one.event.workflowId === workflowId);
     const isGathered = workflowId !== null && open?.workflows.has(workflowId) === true;
     if (digest !== null || cooldownMs !== null || isQuiet || isGathered) end(at);

@@ -77,6 +77,8 @@ class World {
   readonly #items = new Map<string, Map<string, Item>>();
   teamId = '';
   #read = 0;
+  /** Whether the last decisions were made while the clock was set back, so that some of them wait. */
+  #wasSetBack = false;
 
   constructor(ground: Ground) {
     this.#ground = ground;
@@ -120,7 +122,7 @@ class World {
       if (one === undefined) return;
       if (step.kind === 'change') {
         // While the clock is set back, decisions wait for it. Whether they were made counts for a digest that changes.
-        if (clock.now() < clock.latest()) {
+        if (clock.now() < clock.latest() || this.#wasSetBack) {
           clock.advance(clock.latest() - clock.now());
           await this.decide();
         }
@@ -177,6 +179,7 @@ class World {
   async decide(): Promise<void> {
     const { engines, clock } = this.#ground;
     await engines[0].tick();
+    this.#wasSetBack = clock.now() < clock.latest();
     for (const { log } of this.webhooks) log.push({ decide: clock.now() });
   }
 
