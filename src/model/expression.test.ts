@@ -331,6 +331,11 @@ test('a mistake is one sentence with the place and the nearest right name', () =
   assert.deepEqual([from, to], [8, 14]);
 });
 
+test('an element of an empty list has no type', () => {
+  for (const source of ['[].exists(x, 1 == x)', '[].map(x, 1 == x).size() == 0 || 1 == [][0]'])
+    assert.equal(compile(source).source, source);
+});
+
 test('the branches of a choice may have different types', () => {
   allMatch('(record.sold ? 1 : "no") == "no"', '(true ? "x" : null) != null');
 });

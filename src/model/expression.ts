@@ -8,7 +8,7 @@ import { Environment } from '@marcbachmann/cel-js';
 import { Compiler, type Node } from './expressions/code.ts';
 import { FUNCTIONS, METHODS } from './expressions/functions.ts';
 import { EvaluationMistake, ExpressionMistake, mistakeAt } from './expressions/mistakes.ts';
-import { hasMixedBranches, mistakeOf, typeWords } from './expressions/sentences.ts';
+import { isOfTypesOnly, mistakeOf, typeWords } from './expressions/sentences.ts';
 import { Steps } from './expressions/steps.ts';
 import { described } from './expressions/values.ts';
 import { MAX_EXPRESSION } from './rule.ts';
@@ -156,7 +156,7 @@ function compiled(
   const code = compiler.code(root);
   const { valid, type = 'dyn', error } = orMistake(source, () => parsed.check());
   // The evaluation needs no types, and texts for humans often say something else instead of a number.
-  if (!valid && !hasMixedBranches(error)) throw mistakeOf(source, error, Object.keys(EVENT_FIELDS));
+  if (!valid && !isOfTypesOnly(error)) throw mistakeOf(source, error, Object.keys(EVENT_FIELDS));
   const expression: Expression = {
     source,
     readsRecord: OF_RECORD.some((name) => compiler.read.has(name)),

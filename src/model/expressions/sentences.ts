@@ -11,9 +11,13 @@ interface LibraryError extends Error {
   range?: { start: number; end: number };
 }
 
-/** Whether the mistake is that `condition ? a : b` has results of different types. */
-export function hasMixedBranches(error: unknown): boolean {
-  return (error as LibraryError).code === 'incompatible_ternary_branches';
+/**
+ * Whether the library only lacks a type: `condition ? a : b` has results of different types, or several operators fit,
+ * as for elements of `[]`. That second error has no code.
+ */
+export function isOfTypesOnly(error: unknown): boolean {
+  const { code, message } = error as LibraryError;
+  return code === 'incompatible_ternary_branches' || /^Operator overload .* overlaps with /.test(message);
 }
 
 /**
@@ -50,6 +54,8 @@ function syntaxMistake(source: string, summary: string, place: { start: number; 
   if (/\bEOF\b/.test(summary)) return mistakeAt(source, 'The expression is incomplete', place);
   const macro = /^(\w+)\(.*invalid predicate iteration variable/.exec(summary)?.[1];
   if (macro !== undefined) return mistakeAt(source, `${macro} is written ${formOf(macro)}`, place);
+  if (/^Invalid escape sequence: \\\s/.test(summary))
+    return mistakeAt(source, 'A text cannot continue on the next line', place);
   if (!/^(?:Unexpected|Expected|Reserved)/.test(summary)) return mistakeAt(source, summary, place);
   const found = wordAt(source, place.start);
   const word = source.slice(found.start, found.end);
