@@ -1,7 +1,8 @@
 /**
  * Random histories of records, filters, crashes, cooldowns and digests: what arrives at webhooks must be what a short model
- * says. `RULE_RUNS=10000 node --test test/rules/model.test.ts` is the long form. A failure prints a seed and a path:
- * `RULE_SEED=… RULE_PATH=…` repeats it.
+ * says. `RULE_RUNS=10000 node --test test/rules/model.test.ts` is the long form. Each history takes 16 days of the clock, and
+ * schedules end with the year 3000, so 20000 is the maximum. A failure prints a seed and a path: `RULE_SEED=… RULE_PATH=…`
+ * repeats it.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
