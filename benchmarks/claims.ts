@@ -22,7 +22,7 @@ const workflowOf = shuffled(WORKFLOWS_A_ROUND);
 /** As in the job engine. */
 const POLL_MS = 1_000;
 const CLAIM = { nodeId: 'node-of-the-claims', leaseMs: 30_000, perTeam: SLOTS };
-const PUBLISH = { guards: { minRecords: 0, maxDropPercent: null }, state: undefined, fields: [] };
+const PUBLISH = { state: undefined, fields: [] };
 
 const benchmark: Benchmark = {
   about:

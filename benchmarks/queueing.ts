@@ -7,7 +7,7 @@ const CALL_EVERY_MS = 20;
 
 /** Workflows to call, each for one job. */
 export function callees(count: number): Record<string, string> {
-  const text = 'guards: { minRecords: 0 }\nsource: { type: command, command: ["true"] }\n';
+  const text = 'expect: { records: { min: 0 } }\nsource: { type: command, command: ["true"] }\n';
   return Object.fromEntries(Array.from({ length: count }, (_, n) => [`default/w${n}.yaml`, text]));
 }
 

@@ -2,6 +2,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are placeholders of definitions.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { EXPECT_NOTHING } from '../model/expectations/expect.ts';
 import { parseDefinition, parseModuleDefinition, parseYamlDefinition } from './definition.ts';
 
 const SOURCE = 'source: { type: command, command: ["true"] }\n';
@@ -32,7 +33,7 @@ test('the shortest definition gets all defaults', () => {
       overlap: 'reject',
       schedule: null,
       priority: 0,
-      guards: { minRecords: 1, maxDropPercent: null },
+      expect: EXPECT_NOTHING,
       limits: {
         timeoutMs: 900_000,
         records: 5_000_000,
@@ -59,7 +60,7 @@ onInvalid: skip
 overlap: buffer
 schedule: { cron: "0 6 * * 1-5", timezone: Europe/Berlin, missed: skip }
 priority: -100
-guards: { minRecords: 3, maxDropPercent: 12.5 }
+expect: { records: { min: 3, drop: 12.5% } }
 limits: { timeout: 90s, records: 10, memory: 1.5 GiB, output: 500MB }
 retries: { max: 0, backoff: 250ms }
 `;
@@ -81,26 +82,16 @@ retries: { max: 0, backoff: 250ms }
       overlap: 'buffer',
       schedule: { cron: '0 6 * * 1-5', timezone: 'Europe/Berlin', missed: 'skip' },
       priority: -100,
-      guards: { minRecords: 3, maxDropPercent: 12.5 },
+      expect: { ...EXPECT_NOTHING, records: { ...EXPECT_NOTHING.records, min: 3, drop: 12.5 } },
       limits: { timeoutMs: 90_000, records: 10, memoryBytes: 1.5 * 2 ** 30, outputBytes: 500_000_000 },
       retries: { max: 0, backoffMs: 250 },
     },
   });
 });
 
-test('minRecords is 1 by default for replace, so that an empty run erases nothing, and 0 otherwise', () => {
-  for (const [mode, minRecords] of [
-    ['replace', 1],
-    ['upsert', 0],
-    ['append', 0],
-  ] as const) {
-    const parsed = parseModuleDefinition({ mode }, { file: 'acme/crm.mts', line: null });
-    assert.equal('definition' in parsed && parsed.definition.guards.minRecords, minRecords);
-  }
-});
-
 const MISPLACED = 'is not allowed here: only http sources have `fields`. Remove it';
-const SETTINGS = 'name, key, mode, onInvalid, overlap, schedule, priority, guards, limits, retries, source';
+const SETTINGS =
+  'name, key, mode, onInvalid, overlap, schedule, priority, expect, guards, limits, retries, source';
 
 const CASES: [text: string, mistakes: string[]][] = [
   ['', ['1: The file is empty. A definition needs at least a `source`']],

@@ -1,12 +1,12 @@
 /** Parses a definition from a YAML file or from the settings of a module, and checks the settings of all kinds of sources. */
 import { posix } from 'node:path';
+import { fieldNames } from '../model/http-source.ts';
 import { isNestedDeeper } from '../model/record.ts';
 import { checkSchedule as checkCron } from '../model/schedule.ts';
 import {
   DEFAULT_LIMITS,
   DEFAULT_RETRIES,
   type Definition,
-  defaultMinRecords,
   MAX_PRIORITY,
   MISSED,
   type Missed,
@@ -17,6 +17,7 @@ import {
   type Source,
 } from '../model/workflow.ts';
 import { parseDuration } from '../std/amounts.ts';
+import { checkExpect } from './expect.ts';
 import {
   addUnit,
   asMap,
@@ -38,7 +39,6 @@ export const MAX_LEVELS = 100;
 const MEMORY = { min: 16_000_000, max: 1_000_000_000_000, example: '512MB or 2GB' };
 const OUTPUT = { min: 1_000, max: 1_000_000_000_000_000, example: '500MB or 2GB' };
 const COUNT = { min: 0, max: 1_000_000_000 };
-const PERCENT = { min: 0, max: 100, whole: false };
 const SETTINGS = [
   'name',
   'key',
@@ -47,6 +47,7 @@ const SETTINGS = [
   'overlap',
   'schedule',
   'priority',
+  'expect',
   'guards',
   'limits',
   'retries',
@@ -103,7 +104,8 @@ export function parseModuleDefinition(
 
 function finish(root: Section, source: Source | undefined, file: string): Parsed {
   const id = posix.basename(file, posix.extname(file));
-  const settings = checkSettings(root, { id, isHttp: source?.type === 'http' });
+  const fields = source?.type === 'http' ? fieldNames(source) : undefined;
+  const settings = checkSettings(root, { id, fields });
   const { mistakes, omitted } = root.checker;
   if (mistakes.length > 0 || source === undefined) {
     return { mistakes: mistakes.toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0)), omitted };
@@ -113,25 +115,19 @@ function finish(root: Section, source: Source | undefined, file: string): Parsed
 
 function checkSettings(
   root: Section,
-  { id, isHttp }: { id: string; isHttp: boolean },
+  { id, fields }: { id: string; fields: readonly string[] | undefined },
 ): Omit<Definition, 'source'> {
-  const httpGuards = isHttp ? ['required', 'minFilledPercent'] : [];
-  const guards = root.section('guards', ['minRecords', 'maxDropPercent', ...httpGuards]);
   const limits = root.section('limits', ['timeout', 'memory', 'output', 'records']);
   const retries = root.section('retries', ['max', 'backoff']);
-  const mode = root.oneOf('mode', MODES, 'replace');
   return {
     name: root.text('name', 200, id),
     key: checkKey(root),
-    mode,
+    mode: root.oneOf('mode', MODES, 'replace'),
     onInvalid: root.oneOf('onInvalid', ON_INVALID, 'fail'),
     overlap: root.oneOf('overlap', OVERLAPS, 'reject'),
     schedule: checkSchedule(root),
     priority: root.number('priority', { min: -MAX_PRIORITY, max: MAX_PRIORITY }, 0),
-    guards: {
-      minRecords: guards.number('minRecords', COUNT, defaultMinRecords(mode)),
-      maxDropPercent: guards.number('maxDropPercent', PERCENT, null),
-    },
+    expect: checkExpect(root, fields),
     limits: {
       timeoutMs: limits.duration('timeout', '168h', DEFAULT_LIMITS.timeoutMs),
       records: limits.number('records', { ...COUNT, min: 1 }, DEFAULT_LIMITS.records),

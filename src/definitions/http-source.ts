@@ -52,8 +52,6 @@ const SETTINGS = [
   'timeout',
 ];
 const ROBOTS = ['respect', 'ignore'] as const;
-/** A message lists at most this many names. */
-const MAX_SHOWN = 40;
 
 /** @param root the whole definition, because `fields`, `guards` and `mode` are outside `source` */
 export function checkHttpSource(root: Section): HttpSource {
@@ -77,7 +75,7 @@ export function checkHttpSource(root: Section): HttpSource {
     delimiter: checkDelimiter(settings, parse),
     records: checkRecords(settings, parse),
     fields,
-    filled: checkFilled(root, { ...fields, ...follow?.fields }),
+    filled: oldFilled(root),
     paginate: checkPaginate(settings, parse),
     follow,
     remember: checkState(settings, parse),
@@ -137,30 +135,12 @@ function checkRecords(settings: Section, parse: Parse | null): string | null {
   return checkPath(settings, 'records', parse) ?? null;
 }
 
-/** Reads the guards against empty fields: `guards: { required: [email], minFilledPercent: 90 }`. */
-function checkFilled(root: Section, fields: HttpSource['fields']): HttpSource['filled'] {
-  if (asMap(root.values.guards) === undefined) return null;
-  const guards = root.section('guards', null);
-  if (!guards.has('required') && !guards.has('minFilledPercent')) return null;
-  const names = guards.texts('required', { max: 1_000, example: '[email]' }, null);
-  const all = Object.keys(fields);
-  if (all.length === 0) {
-    guards.wrong(
-      guards.has('required') ? 'required' : 'minFilledPercent',
-      'requires `fields`, because only the values of fields listed there are counted',
-    );
-  } else {
-    const there = all.length > MAX_SHOWN ? `${all.slice(0, MAX_SHOWN).join(', ')} …` : all.join(', ');
-    for (const [at, name] of (names ?? []).entries()) {
-      if (Object.hasOwn(fields, name)) continue;
-      guards.checker.wrong(
-        [...guards.path, 'required', at],
-        `is not one of the \`fields\`, so it would never be filled. Fields: ${there}`,
-      );
-    }
-  }
-  const minPercent = guards.number('minFilledPercent', { min: 0, max: 100, whole: false }, 100);
-  return { fields: names, minPercent };
+/** Until the ingest thread evaluates `expect.fields`. */
+function oldFilled(root: Section): NonNullable<HttpSource['filled']> | null {
+  const guards = asMap(root.values.guards) ?? {};
+  if (guards.required === undefined && guards.minFilledPercent === undefined) return null;
+  const fields = Array.isArray(guards.required) ? guards.required.map(String) : null;
+  return { fields, minPercent: Number(guards.minFilledPercent ?? 100) };
 }
 
 function checkState(settings: Section, parse: Parse | null): HttpSource['remember'] {

@@ -165,6 +165,20 @@ export class Section {
     );
   }
 
+  /** @returns a percentage: 20 for `20%`. A plain number is a mistake, because 0.2 could mean 20 % or 0.2 %. */
+  percent<D = undefined>(name: string, max: number, otherwise?: D): number | D {
+    return this.read(
+      name,
+      `must be a percentage such as 20%, from 0% to ${max}%`,
+      (value) => {
+        const [, digits] = (typeof value === 'string' && /^(\d{1,7}(?:\.\d{1,6})?) ?%$/.exec(value)) || [];
+        return digits === undefined || Number(digits) > max ? undefined : Number(digits);
+      },
+      otherwise,
+      (value) => (typeof value === 'number' ? '. Add `%`' : ''),
+    );
+  }
+
   flag<D = undefined>(name: string, otherwise?: D): boolean | D {
     return this.read(
       name,

@@ -128,12 +128,6 @@ export type AttemptEnd = (
 ) & { unwritten?: { error: unknown; write(): Promise<unknown> } };
 
 /**
- * The guards for a run whose source reports no changes. The published records are kept, and they passed the workflow's
- * guards when they were published.
- */
-const NO_GUARDS: Definition['guards'] = { minRecords: 0, maxDropPercent: null };
-
-/**
  * Runs an attempt and records how it ended. When the promise resolves, no process of the attempt is left. Never
  * rejects.
  */
@@ -334,12 +328,16 @@ async function publishLines(
     const count = countWords(ingested.records, 'record');
     reporter.line('info', `The ${producer.what} succeeded after ${seconds} s with ${count}`);
     await producer.confirm?.(attempt);
-    const { mode, guards } = definition;
+    const { mode, expect } = definition;
+    const guardsPush = producer.guardsPush === true;
     const published = await reporter.last((report) =>
       store.records.publish({
         held,
         ...report,
-        guards: end.unchanged ? NO_GUARDS : { ...guards, guardsPush: producer.guardsPush === true },
+        // The published records are kept, and they met the expectations when they were published.
+        ...(end.unchanged
+          ? {}
+          : { expected: { expect, guardsPush, emitted: ingested.records, duplicates: ingested.duplicates } }),
         mode,
         // If the state is undefined, the new version keeps the state of the previous version.
         state: end.state,

@@ -1,6 +1,8 @@
 /** The log and progress of a job, and the reason of a failure. */
+
 import assert from 'node:assert/strict';
 import { engineTest } from '../../test/support/jobs/engine.ts';
+import { EXPECT_NOTHING } from '../model/expectations/expect.ts';
 
 engineTest('a job that logs nothing itself has a log of its start and end', async (bench) => {
   const { engine, queue, log, job } = bench;
@@ -41,14 +43,17 @@ engineTest('the log says why a source could not be started', async ({ engine, qu
   assert.equal(more.length, 0);
 });
 
-engineTest('a guard failure is logged after the success of the run', async ({ engine, queue, log, job }) => {
-  const { id } = await queue('empty', ['true'], { guards: { minRecords: 1, maxDropPercent: null } });
-  await engine.tick();
-  assert.equal((await job(id)).reason, 'guard');
-  const lines = await log(id);
-  assert.match(lines.at(-2)?.text ?? '', /^The run succeeded/);
-  assert.match(lines.at(-1)?.text ?? '', /^Failed \(guard\): /);
-});
+engineTest(
+  'a failure of an expectation is logged after the success of the run',
+  async ({ engine, queue, log, job }) => {
+    const { id } = await queue('empty', ['true'], { expect: EXPECT_NOTHING });
+    await engine.tick();
+    assert.equal((await job(id)).reason, 'guard');
+    const lines = await log(id);
+    assert.match(lines.at(-2)?.text ?? '', /^The run succeeded/);
+    assert.match(lines.at(-1)?.text ?? '', /^Failed \(guard\): /);
+  },
+);
 
 engineTest('progress and log can be read during a run', async ({ engine, queue, until, log }) => {
   const { id } = await queue('slow', ['sh', '-c', 'echo "{\\"id\\":1}"; echo reading >&2; exec sleep 600']);

@@ -343,8 +343,7 @@ async function copyPublished(
       lines: linesOf(published, signal, report),
     },
   );
-  const guards = { minRecords: 0, maxDropPercent: null };
-  await scratch.store.records.publish({ held, guards, state: null, fields: ingested.fields });
+  await scratch.store.records.publish({ held, state: null, fields: ingested.fields });
 }
 
 async function beginJob({ store, place }: Scratch): Promise<ClaimedJob> {

@@ -40,7 +40,7 @@ export interface HttpSource {
   /** Empty: records are not changed. */
   fields: Record<string, Field>;
   /** The minimum percentage of records in which the listed fields must be non-empty; `fields` null means all fields. */
-  filled: { fields: string[] | null; minPercent: number } | null;
+  filled?: { fields: string[] | null; minPercent: number } | null;
   paginate: Paginate | null;
   follow: Follow | null;
   /** Values stored for the next run. */
@@ -120,3 +120,8 @@ export type Remember = { initial: string | null } & (
   | { take: 'start' }
 );
 export const TAKES = ['max', 'min', 'first', 'last', 'start'] as const;
+
+/** Returns the names of all fields of a record, in the order of the definition. */
+export function fieldNames({ fields, follow }: HttpSource): string[] {
+  return [...new Set([...Object.keys(fields), ...Object.keys(follow?.fields ?? {})])];
+}

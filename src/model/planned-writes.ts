@@ -14,9 +14,11 @@
  *                                        different          rewrite it in place
  *     present, and the mode is `append`  –                  nothing
  */
+
+import { MANY_RECORDS } from './expectations/judge.ts';
 import type { RecordCounts } from './job.ts';
 import { sameJson } from './same-json.ts';
-import type { Definition, Mode } from './workflow.ts';
+import type { Mode } from './workflow.ts';
 
 /** A row whose id is in the batch, and which is current or was written by this run. */
 export interface ComparedRecord {
@@ -107,53 +109,6 @@ export function insertsOf(records: readonly { id: string; body: string }[]): Ins
 /** `stored` is '' if the store omitted the stored text, because it is too long to be equal to `body`. */
 function isSame(stored: string | null, body: string): boolean {
   return stored !== null && stored !== '' && sameJson(stored, body);
-}
-
-/** The guards that apply to a run. */
-export type Guards = Definition['guards'] & {
-  /** Whether a push that removes nearly all records fails if the workflow sets no `maxDropPercent`. */
-  guardsPush?: boolean;
-};
-
-/**
- * Default `maxDropPercent` of pushes. A push that removes nine of ten records was probably made from a truncated file.
- */
-export const PUSH_DROP_PERCENT = 90;
-/**
- * Data sets with fewer records are exempt from the default guard and the warning, because they are often replaced as a
- * whole.
- */
-export const MANY_RECORDS = 20;
-
-/**
- * Why the guards stop a run from publishing; undefined if they do not. `before` and `after` are the total numbers of
- * records before and after the run.
- */
-export function guardMistake(input: { guards: Guards; before: number; after: number }): string | undefined {
-  const { before, after } = input;
-  const { minRecords, maxDropPercent, guardsPush = false } = input.guards;
-  if (after < minRecords) {
-    return (
-      `Nothing was published: there would be ${after} records, fewer than guards.minRecords (${minRecords}). ` +
-      'Check what the source returned, or lower guards.minRecords'
-    );
-  }
-  const dropPercent = before === 0 ? 0 : ((before - after) * 100) / before;
-  if (maxDropPercent !== null && dropPercent > maxDropPercent) {
-    return (
-      `Nothing was published: the number of records would drop from ${before} to ${after}, by ` +
-      `${Number(dropPercent.toFixed(1))} %, more than guards.maxDropPercent (${maxDropPercent} %). ` +
-      'Check what the source returned, or raise guards.maxDropPercent'
-    );
-  }
-  if (maxDropPercent === null && guardsPush && before >= MANY_RECORDS && dropPercent > PUSH_DROP_PERCENT) {
-    return (
-      `Nothing was published: the push has ${after} of ${before} records, and in the mode \`replace\` would remove ` +
-      'the others. Push with `mode=upsert` to keep them, or with `allowDrop=true` to remove them. ' +
-      `\`guards.maxDropPercent\` of the workflow (default for pushes: ${PUSH_DROP_PERCENT}) sets the limit`
-    );
-  }
-  return undefined;
 }
 
 /** A warning for the sender of a push that removed most records; undefined if no warning is needed. */

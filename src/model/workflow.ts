@@ -1,4 +1,5 @@
 /** A workflow produces records under a name. This file has its definition with all settings. */
+import type { Expect } from './expectations/expect.ts';
 import type { HttpSource } from './http-source.ts';
 
 /** The source of the records. `file` and `directory` are relative to the workflows directory of this node. */
@@ -56,7 +57,7 @@ export interface Definition {
   schedule: Schedule | null;
   /** Priority of the workflow's jobs: the waiting job of the team with the highest priority starts first. */
   priority: number;
-  guards: { minRecords: number; maxDropPercent: number | null };
+  expect: Expect;
   /**
    * `timeoutMs` limits the duration of an attempt, `memoryBytes` the memory of all its processes together,
    * `outputBytes` the size of its output.
@@ -113,14 +114,6 @@ export const MAX_PRIORITY = 100;
 export const DEFAULT_RETRIES = { max: 2, backoffMs: 5_000 } as const;
 /** Maximum delay of a retry. */
 export const MAX_BACKOFF_MS = 10 * 60_000;
-
-/**
- * In the mode `replace`, a run without records would delete all data, so at least one record is required. In the other
- * modes, such a run deletes nothing.
- */
-export function defaultMinRecords(mode: Mode): number {
-  return mode === 'replace' ? 1 : 0;
-}
 
 /** Whether the text can be a workflow's id: 1 to 200 characters, without control characters or slashes. */
 export function isWorkflowId(text: string): boolean {

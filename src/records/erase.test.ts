@@ -34,9 +34,8 @@ async function publish(
   const current = await store.records.currentSeqs({ held, afterSeq: 0, rows: 1_000_000 });
   const unseen = current.seqs.filter((seq) => !seen.has(seq));
   if (unseen.length > 0) await store.records.remove({ held, seqs: unseen });
-  const guards = { minRecords: 0, maxDropPercent: null };
   const state = { last: EMAIL };
-  await store.records.publish({ held, guards, mode: 'replace', fields: ['id'], state });
+  await store.records.publish({ held, mode: 'replace', fields: ['id'], state });
 }
 
 /** Two records of the person in two workflows, one with an earlier address; an error, and a state. */

@@ -72,11 +72,10 @@ async function bench(t: TestContext, onSkipped = (_: SkippedRecord) => {}): Prom
     async run(lines, changes = {}) {
       const held = await makeRunning(store, at);
       const ingested = await bring(held, lines, changes);
-      const { mode, guards } = definition(changes);
+      const { mode } = definition(changes);
       if (mode === 'replace') await removeUnseen(store, held, ingested.seen);
       const published = await store.records.publish({
         held,
-        guards,
         state: undefined,
         fields: ingested.fields,
         mode,
@@ -310,8 +309,7 @@ test('does not block the event loop while searching for unseen records', async (
   const held = await makeRunning(store, at);
   const limits = { ...DEFAULT_LIMITS, records: 10_000 };
   const { fields } = await bring(held, numbered(10_000), { limits });
-  const guards = { minRecords: 0, maxDropPercent: null };
-  await store.records.publish({ held, guards, state: undefined, fields });
+  await store.records.publish({ held, state: undefined, fields });
 
   const next = await makeRunning(store, at);
   let turns = 0;

@@ -19,7 +19,6 @@ test('does not block the event loop between two pages, even if the reader is fas
   }
   await store.records.publish({
     held,
-    guards: { minRecords: 0, maxDropPercent: null },
     state: null,
     fields: ['id'],
   });

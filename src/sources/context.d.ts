@@ -44,6 +44,30 @@ export interface Context {
   readonly fetch: typeof globalThis.fetch;
 }
 
+/** Expectations of a field; `type` is needed for bounds of dates, texts and lists. */
+export interface ExpectedField {
+  type?:
+    | 'text'
+    | 'number'
+    | 'integer'
+    | 'boolean'
+    | 'list'
+    | 'object'
+    | 'url'
+    | 'email'
+    | 'date'
+    | 'datetime';
+  min?: number | string;
+  max?: number | string;
+  /** Minimum share of records with a value, such as `'98%'`. */
+  filled?: string;
+  /** Whether no two records have the same value. */
+  unique?: boolean;
+  oneOf?: (string | number | boolean)[];
+  /** A regular expression in the syntax of RE2. */
+  matches?: string;
+}
+
 /** The optional `export const workflow: Workflow = { … }`: the settings of a YAML file, without `source`. */
 export interface Workflow {
   name?: string;
@@ -63,7 +87,15 @@ export interface Workflow {
    * first.
    */
   priority?: number;
-  guards?: { minRecords?: number; maxDropPercent?: number | null };
+  /** What the records must be; percentages are texts such as `'98%'`. */
+  expect?: {
+    records?: { min?: number; max?: number; drop?: string; rise?: string; duplicates?: string };
+    fields?: Record<string, ExpectedField>;
+    /** A duration such as `'26h'`: the workflow is stale if no run has succeeded for this time. */
+    fresh?: string;
+    /** What happens if an expectation is not met (default: `refuse`). */
+    otherwise?: 'refuse' | 'warn' | 'quarantine';
+  };
   /**
    * `timeout`, such as `'15m'`, limits one attempt. `memory` limits all processes of a run together, and `output`
    * limits its output; both are sizes such as `'512MB'`.

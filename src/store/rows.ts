@@ -1,4 +1,5 @@
 /** The rows of jobs and workflows, and functions that convert them to the types of the model. */
+import { storedDefinition } from '../model/expectations/stored.ts';
 import { type AfterAttempt, type FailureReason, type Job, NEW_JOB } from '../model/job.ts';
 import type { Workflow } from '../model/workflow.ts';
 import { newId } from '../std/id.ts';
@@ -151,7 +152,7 @@ export function toWorkflow(row: ListedRow): Workflow {
   return {
     teamId: row.teamId,
     id: row.id,
-    definition: JSON.parse(row.definition),
+    definition: storedDefinition(row.definition),
     definitionHash: row.definitionHash,
     pausedAt: row.pausedAt,
     archivedAt: row.archivedAt,

@@ -161,7 +161,6 @@ async function countAll(path: string, past: Past): Promise<Map<string, Work>> {
     counter.write<Enqueued>('jobs.enqueue', { ...at, origin: 'api', idempotencyKey: null });
   const claim = () => counter.write<ClaimedJob[]>('jobs.claim', { ...CLAIM, limit: 1 });
   const publish = {
-    guards: { minRecords: 0, maxDropPercent: null },
     state: undefined,
     fields: ['id', 'name'],
   };

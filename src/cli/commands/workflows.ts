@@ -3,8 +3,9 @@
  * on files.
  */
 import { Forbidden, type Job, type Workflow } from '../../../client/src/flowhook-client.ts';
-import type { Definition, Schedule } from '../../model/workflow.ts';
-import { bytesWords, countWords, durationWords } from '../../std/amounts.ts';
+import { defaultMinRecords } from '../../model/expectations/judge.ts';
+import type { Definition, Mode, Schedule } from '../../model/workflow.ts';
+import { bytesWords, countWords, durationWords, listed } from '../../std/amounts.ts';
 import type { Command } from '../command.ts';
 import { oneLine, resultWords, stateWords } from '../job-words.ts';
 import { addStoreOptions } from '../open.ts';
@@ -192,10 +193,9 @@ function definitionRows({ source, mode, key, overlap, priority }: Definition) {
   ] as const;
 }
 
-function limitRows({ source, guards, limits, retries }: Definition) {
-  const drop = guards.maxDropPercent === null ? '' : `, a drop of at most ${guards.maxDropPercent}%`;
+function limitRows({ mode, expect, limits, retries }: Definition) {
   return [
-    ['guards', `at least ${countWords(guards.minRecords, 'record')}${drop}${filledWords(source)}`],
+    ['expects', expectWords(expect, mode)],
     [
       'limits',
       `${durationWords(limits.timeoutMs)}, ${bytesWords(limits.memoryBytes)} of memory, ` +
@@ -226,12 +226,33 @@ function jobWords(job: Job): string {
   return job.state === 'failed' ? `${ago}: ${oneLine(resultWords(job, nowMs), 60)}` : ago;
 }
 
-/** `guards.required` and `guards.minFilledPercent`. */
-function filledWords(source: Definition['source']): string {
-  if (source.type !== 'http' || source.filled === null) return '';
-  const { fields, minPercent } = source.filled;
-  const share = minPercent === 100 ? 'all records' : `at least ${minPercent} % of the records`;
-  return fields === null ? `, every field in ${share}` : `, ${fields.join(', ')} in ${share}`;
+/** `at least 1 record, a drop of at most 50%; price: number, min 0, filled 98%; otherwise warn`. */
+function expectWords({ records, fields, freshMs, otherwise }: Definition['expect'], mode: Mode): string {
+  const bound = (words: string, limit: number | null, unit = '%') =>
+    limit === null ? [] : [`${words} ${limit}${unit}`];
+  const ofRecords = [
+    `at least ${countWords(records.min ?? defaultMinRecords(mode), 'record')}`,
+    ...bound('at most', records.max, ''),
+    ...bound('a drop of at most', records.drop),
+    ...bound('a rise of at most', records.rise),
+    ...bound('duplicates at most', records.duplicates),
+  ];
+  const ofFields = Object.entries(fields).map(
+    ([name, { type, min, max, filled, unique, oneOf, matches }]) => {
+      const parts = [
+        ...(type === null ? [] : [type]),
+        ...(min === null ? [] : [`min ${min}`]),
+        ...(max === null ? [] : [`max ${max}`]),
+        ...bound('filled', filled),
+        ...(unique ? ['unique'] : []),
+        ...(oneOf === null ? [] : [`one of ${listed(oneOf.map(String))}`]),
+        ...(matches === null ? [] : [`matches ${matches}`]),
+      ];
+      return `${name}: ${parts.join(', ')}`;
+    },
+  );
+  const fresh = freshMs === null ? [] : [`a run every ${durationWords(freshMs)}`];
+  return [ofRecords.join(', '), ...ofFields, ...fresh, `otherwise ${otherwise}`].join('; ');
 }
 
 function sourceWords(source: Definition['source']): string {

@@ -4,7 +4,7 @@ import { InterruptedError } from '../../jobs/attempt.ts';
 import { PUSH_ENCODINGS, type PushEncoding, type PushFormat } from '../../jobs/push-records.ts';
 import { jobHeaders } from '../../jobs/submit.ts';
 import { Problem } from '../../model/error.ts';
-import { MANY_RECORDS, PUSH_DROP_PERCENT } from '../../model/planned-writes.ts';
+import { MANY_RECORDS, PUSH_DROP_PERCENT } from '../../model/expectations/judge.ts';
 import { MODES } from '../../model/workflow.ts';
 import { recordCounts } from '../../resources/job.ts';
 import { recordResource } from '../../resources/workflow.ts';
@@ -44,7 +44,7 @@ const MODE = choiceParameter(
 const ALLOW_DROP = flagParameter(
   'allowDrop',
   `\`true\` to allow a push that removes more than ${PUSH_DROP_PERCENT} % of ${MANY_RECORDS} or more records. ` +
-    'The `maxDropPercent` of the workflow still applies',
+    'The `expect.records.drop` of the workflow still applies',
 );
 
 export const pushRecords: Operation<KeyedCall<'isReady' | 'isStopping' | 'longCalls' | 'pushes'>> = {

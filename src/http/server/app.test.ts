@@ -144,7 +144,7 @@ async function startApp(change: (store: Store) => Store = (store) => store) {
 }
 
 async function publishBig(store: Store): Promise<void> {
-  const { guards, limits } = definition();
+  const { limits } = definition();
   const changes = { mode: 'append', limits: { ...limits, records: RECORDS } } as const;
   const held = await makeRunning(store, await makeWorkflow(store, { id: 'big', ...changes }));
   for (let at = 0; at < RECORDS; at += 10) {
@@ -154,7 +154,7 @@ async function publishBig(store: Store): Promise<void> {
     });
     await stageRecords(store, held, 'append', records);
   }
-  await store.records.publish({ held, guards, state: undefined, fields: ['id', 'name'] });
+  await store.records.publish({ held, state: undefined, fields: ['id', 'name'] });
 }
 
 /** Counts the pages of records that are read. */

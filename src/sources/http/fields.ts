@@ -313,7 +313,7 @@ export function countFills(names: readonly string[]): FillCount {
       });
     },
     mistake(filled) {
-      if (filled === null || records === 0) return undefined;
+      if (filled == null || records === 0) return undefined;
       const poor = (filled.fields ?? [...counts.keys()]).filter((name) => percent(name) < filled.minPercent);
       if (poor.length === 0) return undefined;
       const said = poor

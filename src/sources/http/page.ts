@@ -212,11 +212,6 @@ interface RecordMaker {
   record(item: Item, page: PageKind): Record<string, unknown>;
 }
 
-/** Returns the names of all fields of a record, in the order of the definition. */
-export function fieldNames({ fields, follow }: HttpSource): string[] {
-  return [...new Set([...Object.keys(fields), ...Object.keys(follow?.fields ?? {})])];
-}
-
 export function createRecordMaker(source: HttpSource, memory: StateTracker, fills: FillCount): RecordMaker {
   const hasFields = Object.keys(source.fields).length > 0;
   const readers = new Map<Parse, FieldReader>();

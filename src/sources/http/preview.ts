@@ -1,12 +1,11 @@
 /** Previews a source without a job: the first records, how often each field is filled, and the next request. */
 import { createReadStream } from 'node:fs';
-import type { HttpSource } from '../../model/http-source.ts';
+import { fieldNames, type HttpSource } from '../../model/http-source.ts';
 import { createHostTurns } from '../../net/host-turns.ts';
 import { createRedactor } from '../secrets.ts';
 import { type Client, type ClientDeps, createClient } from './client.ts';
 import { countFills } from './fields.ts';
 import { createOutbound, namedOrigins } from './outbound.ts';
-import { fieldNames } from './page.ts';
 import { outcomeOf, readSource } from './read-source.ts';
 import type { HttpRequest } from './request.ts';
 

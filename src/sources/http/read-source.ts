@@ -3,14 +3,14 @@
  *
  *     start URLs ──▶ pages ──▶ records ──▶ fields ──▶ (detail page ──▶ more fields) ──▶ lines
  */
-import { DEFAULT_MAX_PAGES, type HttpSource } from '../../model/http-source.ts';
+import { DEFAULT_MAX_PAGES, fieldNames, type HttpSource } from '../../model/http-source.ts';
 import { MalformedError } from '../../std/lines.ts';
 import { usefulPart } from '../process/harness-output.ts';
 import { createRedactor, type Redactor } from '../secrets.ts';
 import { type ConnectDeps, connectSource } from './exchange.ts';
 import { countFills, type FillCount } from './fields.ts';
 import { createConditionalRequests, readState, trackState } from './kept-state.ts';
-import { createRecordMaker, fieldNames, type PageDeps, readPage } from './page.ts';
+import { createRecordMaker, type PageDeps, readPage } from './page.ts';
 import { createPager } from './pages.ts';
 import { linkedRequest, type PageAt, pageRequest, SourceError, UnreadableError } from './request.ts';
 

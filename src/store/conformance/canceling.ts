@@ -10,6 +10,7 @@ import {
   CLAIM,
   caseWith,
   claimOne,
+  expecting,
   failAttempt,
   jobOf,
   makeJob,
@@ -191,8 +192,10 @@ const ENDS: Record<string, (store: Store, held: AttemptLease) => Promise<unknown
     assert.equal(job?.state, 'canceled');
   },
   'tries to publish': async (store, held) => {
-    const guards = { minRecords: 99, maxDropPercent: null };
-    assert.deepEqual(await publish(store, held, { guards, state: { late: true } }), { outcome: 'canceled' });
+    const expected = { expect: expecting({ min: 99 }) };
+    assert.deepEqual(await publish(store, held, { expected, state: { late: true } }), {
+      outcome: 'canceled',
+    });
   },
 };
 

@@ -5,6 +5,7 @@ import type { Store } from '../store.ts';
 import {
   caseWith,
   claimOne,
+  expecting,
   failAttempt,
   jobOf,
   makeRunning,
@@ -46,7 +47,7 @@ export function testJobLog(open: Open): void {
     const at = await makeWorkflow(store);
     const progress = { records: 7, bytes: 70, pages: null, message: null };
     const ends = {
-      guarded: { guards: { minRecords: 1, maxDropPercent: null } },
+      guarded: { expected: { expect: expecting({ min: 1 }) } },
       unchanged: {},
       canceled: {},
     };

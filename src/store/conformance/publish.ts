@@ -1,9 +1,10 @@
-/** Publishing a run: guards, the state for the next run, and events. */
+/** Publishing a run: expectations, the state for the next run, and events. */
 import assert from 'node:assert/strict';
 import {
   allEvents,
   CLAIM,
   caseWith,
+  expecting,
   failAttempt,
   makeJob,
   makeRunning,
@@ -17,34 +18,33 @@ import {
 export function testPublishing(open: Open): void {
   const it = caseWith(open);
 
-  it('guards the minimum number of records', async ({ store }) => {
+  it('expects a minimum number of records', async ({ store }) => {
     const at = await makeWorkflow(store);
     await publishRun(store, at, { a: 'Ada' });
     const held = await makeRunning(store, at);
     await store.records.remove({ held, seqs: [1] });
-    const guards = { minRecords: 1, maxDropPercent: null };
-    const published = await publish(store, held, { guards, state: { later: true } });
+    const expected = { expect: expecting({ min: 1 }) };
+    const published = await publish(store, held, { expected, state: { later: true } });
     assert.equal(published.outcome, 'guarded');
     assert.match(
       (published as { error: string }).error,
-      /would be 0 records, fewer than guards\.minRecords \(1\)/,
+      /would be 0 records, fewer than `expect\.records\.min` \(1\)/,
     );
     assert.equal((await store.jobs.get({ teamId: at.teamId, id: held.jobId }))?.state, 'running');
     assert.equal((await store.records.version(at))?.number, 1);
     assert.equal((await publish(store, held)).outcome, 'published');
   });
 
-  it('guards the drop of the total in percent', async ({ store }) => {
+  it('expects no larger drop of the total in percent', async ({ store }) => {
     const at = await makeWorkflow(store);
     await publishRun(store, at, { a: 'Ada', b: 'Bob', c: 'Cid', d: 'Dan' });
     const held = await makeRunning(store, at);
     await store.records.remove({ held, seqs: [1, 2, 3] });
-    const dropping = (maxDropPercent: number) =>
-      publish(store, held, { guards: { minRecords: 0, maxDropPercent } });
+    const dropping = (drop: number) => publish(store, held, { expected: { expect: expecting({ drop }) } });
     const refused = await dropping(74);
     assert.match(
       (refused as { error: string }).error,
-      /from 4 to 1, by 75 %, more than guards\.maxDropPercent \(74 %\)/,
+      /drop by 75 % to 1, more than `expect\.records\.drop` \(74%\)/,
     );
     assert.equal((await dropping(75)).outcome, 'published');
   });

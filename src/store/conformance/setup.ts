@@ -1,6 +1,7 @@
 /** Shared by all conformance cases: an opened store, a clock, and ways to create and read things. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { EXPECT_NOTHING, type Expect } from '../../model/expectations/expect.ts';
 import type { AfterFailure, AttemptLease, FailureReason, Job } from '../../model/job.ts';
 import { planWrites } from '../../model/planned-writes.ts';
 import type { Definition, Mode } from '../../model/workflow.ts';
@@ -66,6 +67,11 @@ export function caseWith(open: Open): (name: string, run: (opened: Opened) => Pr
   };
 }
 
+/** Expectations of the number of records. */
+export function expecting(records: Partial<Expect['records']>): Expect {
+  return { ...EXPECT_NOTHING, records: { ...EXPECT_NOTHING.records, ...records } };
+}
+
 export function definition(changes: Partial<Definition> = {}): Definition {
   return {
     name: 'People',
@@ -76,7 +82,7 @@ export function definition(changes: Partial<Definition> = {}): Definition {
     overlap: 'reject',
     schedule: null,
     priority: 0,
-    guards: { minRecords: 0, maxDropPercent: null },
+    expect: expecting({ min: 0 }),
     limits: { timeoutMs: 60_000, records: 1_000, memoryBytes: 512_000_000, outputBytes: 2_000_000_000 },
     retries: { max: 2, backoffMs: 1_000 },
     ...changes,
@@ -174,14 +180,13 @@ export async function stageRecords(
   return [...kept, ...seqs];
 }
 
-/** Publishes what a run has staged, without guards by default. */
+/** Publishes what a run has staged, which need not meet anything by default. */
 export function publish(
   store: Store,
   held: AttemptLease,
   changes: Partial<Omit<Parameters<Store['records']['publish']>[0], 'held'>> = {},
 ) {
-  const guards = { minRecords: 0, maxDropPercent: null };
-  return store.records.publish({ held, guards, state: undefined, fields: ['id', 'name'], ...changes });
+  return store.records.publish({ held, state: undefined, fields: ['id', 'name'], ...changes });
 }
 
 /** Starts a push; its slot must be free. */

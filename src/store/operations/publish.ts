@@ -1,8 +1,9 @@
 /** Publishing: the short transaction that makes a run's records visible and ends its job. */
 
 import { changesUrl, publishedData } from '../../model/event.ts';
+import { type Expected, judge } from '../../model/expectations/judge.ts';
 import type { AttemptLease, LogLine, Progress, RecordCounts } from '../../model/job.ts';
-import { type Guards, guardMistake, mergeFields } from '../../model/planned-writes.ts';
+import { mergeFields } from '../../model/planned-writes.ts';
 import { PUBLISHED, type PublishedSizes, publishMistake } from '../../model/quota.ts';
 import {
   type ChangedRecord,
@@ -24,8 +25,7 @@ export type Published =
   | { outcome: 'published'; version: number; records: RecordCounts }
   | { outcome: 'unchanged'; version: number; records: RecordCounts }
   /**
-   * A guard or a quota prevented publishing, and nothing was changed. `error` names the guard or quota, and explains
-   * why.
+   * An expectation or a quota prevented publishing, and nothing was changed. `error` names it, and explains why.
    */
   | { outcome: 'guarded'; error: string }
   /** Cancellation of the job had been requested. The job has ended as canceled, and nothing was published. */
@@ -43,13 +43,13 @@ const DIFFERENCES_STEP = 10;
  *
  * `fields` are the field names of the run's records, in order of first appearance. In the modes `upsert` and `append`,
  * they are added to the field names of the previous version. `mode` defaults to the mode in the workflow's definition.
- * `lines` and `progress` are the last report of the attempt, which is stored with any outcome.
+ * Without `expected`, nothing is expected of the records. `lines` and `progress` are the last report of the attempt, which is stored with any outcome.
  */
 export async function publish(
   tx: Tx,
   input: {
     held: AttemptLease;
-    guards: Guards;
+    expected?: Expected;
     state: unknown;
     fields: readonly string[];
     mode?: Mode;
@@ -57,7 +57,7 @@ export async function publish(
     progress?: Progress;
   },
 ): Promise<Published> {
-  const { held, guards, state, fields, mode, lines = [], progress } = input;
+  const { held, expected, state, fields, mode, lines = [], progress } = input;
   const [locked, chunks] = await Promise.all([
     lockHeld(tx, held),
     lines.length === 0 ? [] : stored(tx, held),
@@ -76,8 +76,11 @@ export async function publish(
   const { stagedAdded: added, stagedChanged, stagedRemoved: removed } = workflow;
   const records = { total: before.total + added - removed, added, changed: stagedChanged, removed };
   const bytes = before.bytes === null ? null : before.bytes + workflow.stagedBytes;
+  const inMode = mode ?? (JSON.parse(workflow.definition) as Definition).mode;
+  const sizes = { mode: inMode, before: before.total, after: records.total };
+  const judgment = expected === undefined ? undefined : judge(expected, sizes);
   const error =
-    guardMistake({ guards, before: before.total, after: records.total }) ??
+    judgment?.error ??
     (await quotaMistake(tx, workflow, {
       records: { before: before.total, after: records.total },
       storedBytes: { before: before.bytes, after: bytes },
@@ -91,7 +94,6 @@ export async function publish(
   const version = changed ? workflow.currentVersion + 1 : workflow.currentVersion;
   const listed = changed ? await listDifferences(tx, workflow, records) : undefined;
   if (changed) {
-    const inMode = mode ?? (JSON.parse(workflow.definition) as Definition).mode;
     const kept: string[] = inMode === 'replace' ? [] : JSON.parse(before.fields);
     await tx.db.run`
       insert into version (team_id, workflow_id, number, job_id, total, added, changed, removed, largest, bytes,

@@ -87,8 +87,7 @@ async function run({ store, held, any }: World): Promise<void> {
   const seqs = await stageRecords(store, one, 'replace', people(names));
   const current = await store.records.currentSeqs({ held: one, afterSeq: 0, rows: 100 });
   await store.records.remove({ held: one, seqs: current.seqs.filter((seq) => !seqs.includes(seq)) });
-  const guards = { minRecords: 0, maxDropPercent: null };
-  await store.records.publish({ held: one, guards, state: undefined, fields: [] });
+  await store.records.publish({ held: one, state: undefined, fields: [] });
 }
 
 async function fail({ store, held, any }: World): Promise<void> {

@@ -164,7 +164,6 @@ test('a job that is reclaimed while its holder ends the attempt has one outcome 
     nowMs += LEASE_MS + 1;
     const publish = nodes[0].records.publish({
       held,
-      guards: { minRecords: 0, maxDropPercent: null },
       state: undefined,
       fields: [],
     });

@@ -70,8 +70,7 @@ test('each statement uses the intended index in a team without statistics', asyn
   await explaining((tx) =>
     changes(tx, { ...at, since: 1, until: 2, after: cursor('removed'), limit: BATCH }),
   );
-  const guards = { minRecords: 0, maxDropPercent: null };
-  await explaining((tx) => publishIn(tx, { held, guards, state: undefined, fields: [] }));
+  await explaining((tx) => publishIn(tx, { held, state: undefined, fields: [] }));
   const again = await makeRunning(store, at);
   await stageRecords(store, again, 'upsert', some(0, 500, 'd'));
   await explaining((tx) => sweep(tx, { held: again, limit: BATCH }));
@@ -174,7 +173,6 @@ function some(start: number, count: number, name: string): { id: string; body: s
 function publish(held: AttemptLease) {
   return store.records.publish({
     held,
-    guards: { minRecords: 0, maxDropPercent: null },
     state: undefined,
     fields: [],
   });

@@ -154,14 +154,11 @@ test('jobs that are published together have consecutive events and their own cou
   const all = await workflows(10);
   await Promise.all(all.map(enqueue));
   const claimed = await store.jobs.claim({ ...CLAIM, limit: 10 });
-  const guards = { minRecords: 0, maxDropPercent: null };
   for (const [n, { job }] of claimed.entries()) {
     await stageRecords(store, heldOf(job), 'replace', people({ [`p${n}`]: 'Ada' }));
   }
   const published = await Promise.all(
-    claimed.map(({ job }) =>
-      store.records.publish({ held: heldOf(job), guards, state: undefined, fields: [] }),
-    ),
+    claimed.map(({ job }) => store.records.publish({ held: heldOf(job), state: undefined, fields: [] })),
   );
   assert.deepEqual([...new Set(published.map(({ outcome }) => outcome))], ['published']);
   const transactions = await direct.get<{ count: number }>(

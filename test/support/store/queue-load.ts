@@ -102,7 +102,6 @@ async function run(store: Store, held: readonly AttemptLease[]): Promise<void> {
     held.map((one) =>
       store.records.publish({
         held: one,
-        guards: { minRecords: 0, maxDropPercent: null },
         state: undefined,
         fields: [],
       }),

@@ -1,0 +1,194 @@
+/** Checks `expect`, and reads the `guards` of earlier versions as `expect`. */
+import {
+  EXPECT_NOTHING,
+  type Expect,
+  expectOfGuards,
+  type FieldExpect,
+  OTHERWISES,
+  type RecordsExpect,
+  VALUE_TYPES,
+  type ValueType,
+} from '../model/expectations/expect.ts';
+import { compareDates, isOfType } from '../model/expectations/value-types.ts';
+import { EvaluationMistake } from '../model/expressions/mistakes.ts';
+import { patternOf } from '../model/expressions/pattern.ts';
+import { describe, type Path, type Section } from './section.ts';
+
+const COUNT = { min: 0, max: 1_000_000_000 };
+const OF_RECORDS = ['min', 'max', 'drop', 'rise', 'duplicates'];
+const OF_FIELD = ['type', 'min', 'max', 'filled', 'unique', 'oneOf', 'matches'];
+/** Maximum number of fields with expectations, and of values in `oneOf`: each costs time per record. */
+const MAX_FIELDS = 200;
+const MAX_VALUES = 1_000;
+/** Types with an order or a length, which `min` and `max` bound. */
+const COUNTED: readonly ValueType[] = ['number', 'integer', 'text', 'url', 'email', 'list'];
+const DATED: readonly ValueType[] = ['date', 'datetime'];
+/** A message lists at most this many names. */
+const MAX_SHOWN = 40;
+
+/**
+ * @param root the whole definition
+ * @param fields the fields that an HTTP source reads; undefined if they are not known
+ */
+export function checkExpect(root: Section, fields: readonly string[] | undefined): Expect {
+  if (!root.has('expect')) return checkGuards(root, fields);
+  if (root.has('guards')) {
+    root.wrong('guards', 'is the earlier form of `expect`. Move its settings to `expect`, and remove it');
+  }
+  const expect = root.section('expect', ['records', 'fields', 'fresh', 'otherwise']);
+  return {
+    records: checkRecords(expect),
+    fields: checkFields(expect, fields),
+    freshMs: expect.duration('fresh', '366d', EXPECT_NOTHING.freshMs),
+    otherwise: expect.oneOf('otherwise', OTHERWISES, EXPECT_NOTHING.otherwise),
+  };
+}
+
+function checkRecords(expect: Section): RecordsExpect {
+  const records = expect.section('records', OF_RECORDS);
+  const found: RecordsExpect = {
+    min: records.number('min', COUNT, null),
+    max: records.number('max', COUNT, null),
+    drop: records.percent('drop', 100, null),
+    rise: records.percent('rise', 1_000_000, null),
+    duplicates: records.percent('duplicates', 100, null),
+  };
+  checkOrder(records, found);
+  return found;
+}
+
+function checkFields(expect: Section, known: readonly string[] | undefined): Expect['fields'] {
+  const fields = expect.free('fields', 'must be a map such as { price: { type: number, filled: 98% } }');
+  const names = Object.keys(fields.values);
+  if (names.length > MAX_FIELDS) {
+    expect.wrong('fields', `must have at most ${MAX_FIELDS} fields, found ${names.length}`);
+    return {};
+  }
+  return Object.fromEntries(
+    names.map((name) => {
+      checkKnown(fields, [...fields.path, name], name, known);
+      if (name.split('.').includes(''))
+        fields.wrong(name, 'must be the name of a field, or a path such as address.city');
+      return [name, checkField(fields, name)];
+    }),
+  );
+}
+
+/** A field that the source does not read would never be filled. A record has its `id` in any case. */
+function checkKnown(section: Section, path: Path, name: string, known: readonly string[] | undefined): void {
+  if (known === undefined || known.length === 0) return;
+  const first = name.split('.', 1)[0] as string;
+  if (name === 'id' || known.includes(name) || known.includes(first)) return;
+  const there = known.slice(0, MAX_SHOWN).join(', ') + (known.length > MAX_SHOWN ? ' …' : '');
+  section.checker.wrong(path, `is not one of the \`fields\`, so it would never be filled. Fields: ${there}`);
+}
+
+function checkField(fields: Section, name: string): FieldExpect {
+  const field = fields.section(name, OF_FIELD);
+  const isNumeric = typeof field.values.min === 'number' || typeof field.values.max === 'number';
+  const type = field.oneOf('type', VALUE_TYPES, isNumeric ? 'number' : null);
+  const found: FieldExpect = {
+    type,
+    min: checkBound(field, 'min', type),
+    max: checkBound(field, 'max', type),
+    filled: field.percent('filled', 100, null),
+    unique: field.flag('unique', false),
+    oneOf: checkOneOf(field),
+    matches: checkPattern(field),
+  };
+  checkOrder(field, found);
+  if (Object.keys(field.values).length === 0) {
+    fields.wrong(name, `must have an expectation, such as { filled: 98% }. Known: ${OF_FIELD.join(', ')}`);
+  }
+  return found;
+}
+
+function checkBound(field: Section, name: 'min' | 'max', type: ValueType | null): number | string | null {
+  if (!field.has(name)) return null;
+  if (type !== null && DATED.includes(type)) {
+    return field.read(
+      name,
+      `must be a ${type} in quotes, such as "${type === 'date' ? '2026-01-31' : '2026-01-31T12:00:00Z'}"`,
+      (value) => (typeof value === 'string' && isOfType(value, type) ? value : undefined),
+      null,
+    );
+  }
+  if (type === null || !COUNTED.includes(type)) {
+    const needs = [...COUNTED, ...DATED].join(', ');
+    field.wrong(name, `needs a \`type\` with an order or a length: ${needs}`);
+    return null;
+  }
+  const isValue = type === 'number' || type === 'integer';
+  return isValue
+    ? field.number(name, { min: -Number.MAX_VALUE, max: Number.MAX_VALUE, whole: false }, null)
+    : field.number(name, COUNT, null);
+}
+
+function checkOrder(section: Section, { min, max }: Pick<FieldExpect, 'min' | 'max'>): void {
+  const isWrong =
+    typeof min === 'number' && typeof max === 'number'
+      ? min > max
+      : typeof min === 'string' && typeof max === 'string' && compareDates(min, max) > 0;
+  if (isWrong) section.wrong('max', `must not be less than \`min\` (${min})`);
+}
+
+function checkOneOf(field: Section): FieldExpect['oneOf'] {
+  const list = field.read(
+    'oneOf',
+    `must be a list of 1 to ${MAX_VALUES} strings, numbers or booleans such as [open, closed]`,
+    (value) => (Array.isArray(value) && value.length >= 1 && value.length <= MAX_VALUES ? value : undefined),
+    null,
+  );
+  for (const [at, value] of (list ?? []).entries()) {
+    if (['string', 'number', 'boolean'].includes(typeof value)) continue;
+    field.checker.wrong(
+      [...field.path, 'oneOf', at],
+      `must be a string, number or boolean, found ${describe(value)}`,
+    );
+    return null;
+  }
+  return list;
+}
+
+function checkPattern(field: Section): string | null {
+  const pattern = field.text('matches', 1_000, null);
+  if (pattern === null) return null;
+  try {
+    patternOf(pattern);
+    return pattern;
+  } catch (error) {
+    if (!(error instanceof EvaluationMistake)) throw error;
+    field.wrong('matches', `must be a regular expression of RE2. ${error.message}`);
+    return null;
+  }
+}
+
+/**
+ * Reads the settings of earlier versions: `guards: { minRecords: 1, maxDropPercent: 50, required: [email],
+ * minFilledPercent: 90 }`.
+ */
+function checkGuards(root: Section, fields: readonly string[] | undefined): Expect {
+  const ofHttp = fields === undefined ? [] : ['required', 'minFilledPercent'];
+  const guards = root.section('guards', ['minRecords', 'maxDropPercent', ...ofHttp]);
+  const percent = { min: 0, max: 100, whole: false };
+  const isFilled = fields !== undefined && (guards.has('required') || guards.has('minFilledPercent'));
+  const required = isFilled ? guards.texts('required', { max: MAX_VALUES, example: '[email]' }, null) : null;
+  if (isFilled && fields.length === 0) {
+    guards.wrong(
+      guards.has('required') ? 'required' : 'minFilledPercent',
+      'requires `fields`, because only the values of fields listed there are counted',
+    );
+  }
+  for (const [at, name] of (required ?? []).entries()) {
+    checkKnown(guards, [...guards.path, 'required', at], name, fields);
+  }
+  return expectOfGuards(
+    {
+      minRecords: guards.number('minRecords', COUNT, null),
+      maxDropPercent: guards.number('maxDropPercent', percent, null),
+      required,
+      minFilledPercent: isFilled ? guards.number('minFilledPercent', percent, 100) : null,
+    },
+    fields,
+  );
+}

@@ -1,0 +1,190 @@
+/** Decides whether a run meets the expectations of its workflow, and says what it does not meet. */
+import { countWords, listed } from '../../std/amounts.ts';
+import type { Mode } from '../workflow.ts';
+import { type Expect, type JobFinding, MAX_FINDINGS } from './expect.ts';
+
+/** What a run must meet to be published, and what its records were found to be. */
+export interface Expected {
+  expect: Pick<Expect, 'records' | 'otherwise'>;
+  /** Whether a push that removes nearly all records is refused if the workflow sets no `records.drop`. */
+  guardsPush?: boolean;
+  /** Findings of fields, in the order of the definition. */
+  findings?: readonly JobFinding[];
+  /** Numbers of records that the run emitted, that repeated an id, and that were set aside (`quarantine`). */
+  emitted?: number;
+  duplicates?: number;
+  setAside?: number;
+}
+
+/** `error` is set if nothing may be published. `findings` are stored with the job in any case. */
+export interface Judgment {
+  error: string | undefined;
+  findings: JobFinding[];
+}
+
+/**
+ * Default `records.drop` of pushes, in percent. A push that removes nine of ten records was probably made from a
+ * truncated file.
+ */
+export const PUSH_DROP_PERCENT = 90;
+/**
+ * Data sets with fewer records are exempt from the default drop of pushes and the warning, because they are often
+ * replaced as a whole.
+ */
+export const MANY_RECORDS = 20;
+/** An error names at most this many findings. */
+const NAMED = 5;
+
+/** @param sizes the total numbers of records before and after the run */
+export function judge(expected: Expected, sizes: { mode: Mode; before: number; after: number }): Judgment {
+  const { expect, findings: ofFields = [] } = expected;
+  const ofRecords = recordFindings(expected, sizes);
+  const findings = [...ofRecords, ...ofFields].slice(0, MAX_FINDINGS);
+  const always = defaultMistake(expected, sizes);
+  if (always !== undefined) return { error: always, findings };
+  const refusing =
+    expect.otherwise === 'warn'
+      ? []
+      : expect.otherwise === 'refuse'
+        ? findings
+        : [...ofRecords, ...halfMistake(expected), ...ofFields.filter(isOfRun)];
+  if (refusing.length === 0) return { error: undefined, findings };
+  const more = refusing.length > NAMED ? `; and ${refusing.length - NAMED} more` : '';
+  const named = refusing.slice(0, NAMED).map(findingSentence).join('; ');
+  return {
+    error: `Nothing was published: ${named}${more}. Check what the source returned, or change \`expect\``,
+    findings:
+      refusing === findings ? findings : [...new Set([...refusing, ...findings])].slice(0, MAX_FINDINGS),
+  };
+}
+
+/** A finding of a field that no single record causes. */
+function isOfRun({ expectation }: JobFinding): boolean {
+  return expectation === 'filled';
+}
+
+/** What is always refused, even with `otherwise: warn`, because the definition does not mention it. */
+function defaultMistake(
+  { expect, guardsPush = false }: Expected,
+  { mode, before, after }: { mode: Mode; before: number; after: number },
+): string | undefined {
+  const { min, drop } = expect.records;
+  const least = defaultMinRecords(mode);
+  if (min === null && after < least) {
+    return (
+      `Nothing was published: there would be ${after} records, fewer than \`expect.records.min\` ` +
+      `(default: ${least}). Check what the source returned, or set \`expect.records.min\` to 0`
+    );
+  }
+  if (drop !== null || !guardsPush || before < MANY_RECORDS || change(before, after) >= -PUSH_DROP_PERCENT)
+    return undefined;
+  return (
+    `Nothing was published: the push has ${after} of ${before} records, and in the mode \`replace\` would remove ` +
+    'the others. Push with `mode=upsert` to keep them, or with `allowDrop=true` to remove them. ' +
+    `\`expect.records.drop\` of the workflow (default for pushes: ${PUSH_DROP_PERCENT}%) sets the limit`
+  );
+}
+
+function recordFindings(
+  { expect, emitted = 0, duplicates = 0 }: Expected,
+  { before, after }: { before: number; after: number },
+): JobFinding[] {
+  const { min, max, drop, rise, duplicates: most } = expect.records;
+  const percent = change(before, after);
+  const repeated = emitted === 0 ? 0 : (duplicates * 100) / emitted;
+  const found: JobFinding[] = [];
+  const add = (name: string, value: number, limit: number, count = after) =>
+    found.push({
+      expectation: `records.${name}`,
+      field: null,
+      found: rounded(value),
+      limit,
+      count,
+      examples: [],
+      drift: false,
+    });
+  if (min !== null && after < min) add('min', after, min);
+  if (max !== null && after > max) add('max', after, max);
+  if (drop !== null && -percent > drop) add('drop', -percent, drop);
+  if (rise !== null && percent > rise) add('rise', percent, rise);
+  if (most !== null && repeated > most) add('duplicates', repeated, most, duplicates);
+  return found;
+}
+
+/** In percent, negative for a drop. A data set that was empty has neither risen nor dropped. */
+function change(before: number, after: number): number {
+  return before === 0 ? 0 : ((after - before) * 100) / before;
+}
+
+/** If most records are bad, it is the expectation or the source that is wrong, and not single records. */
+function halfMistake({ emitted = 0, setAside = 0 }: Expected): JobFinding[] {
+  if (2 * setAside <= emitted) return [];
+  return [
+    {
+      expectation: 'records.quarantined',
+      field: null,
+      found: rounded((setAside * 100) / emitted),
+      limit: 50,
+      count: setAside,
+      examples: [],
+      drift: false,
+    },
+  ];
+}
+
+/** A finding as a part of a sentence, without a final period. */
+export function findingSentence(finding: JobFinding): string {
+  const { expectation, field, found, limit, count } = finding;
+  const name = field === null ? `expect.${expectation}` : `expect.fields.${field}.${expectation}`;
+  const there = countWords(count, 'record');
+  switch (expectation) {
+    case 'records.min':
+      return `there would be ${there}, fewer than \`${name}\` (${limit})`;
+    case 'records.max':
+      return `there would be ${there}, more than \`${name}\` (${limit})`;
+    case 'records.drop':
+      return `the number of records would drop by ${found} % to ${count}, more than \`${name}\` (${limit}%)`;
+    case 'records.rise':
+      return `the number of records would rise by ${found} % to ${count}, more than \`${name}\` (${limit}%)`;
+    case 'records.duplicates':
+      return `${there} (${found} %) had an id that the run had already emitted, more than \`${name}\` (${limit}%)`;
+    case 'records.quarantined':
+      return `${there} (${found} %) do not meet an expectation of their fields, more than half`;
+    case 'filled':
+      return `\`${field}\` is filled in ${found} % of the records, less than \`${name}\` (${limit}%)${example(finding)}`;
+    default:
+      return `\`${field}\` of ${there} ${MISMATCH[expectation] ?? `does not meet \`${expectation}\``}${limitWords(finding)}${example(finding)}`;
+  }
+}
+
+/** After "`price` of 12 records". */
+const MISMATCH: Readonly<Record<string, string>> = {
+  type: 'is not of the type',
+  min: 'is less than',
+  max: 'is more than',
+  unique: 'has the value of another record',
+  oneOf: 'is none of',
+  matches: 'does not match',
+};
+
+function limitWords({ expectation, limit }: JobFinding): string {
+  return expectation === 'unique' ? '' : ` ${limit}`;
+}
+
+function example({ expectation, found, examples: [id, ...others] }: JobFinding): string {
+  if (id === undefined) return '';
+  if (expectation === 'filled') return `; it is empty in ${listed([id, ...others])}`;
+  return `, such as ${JSON.stringify(found)} of the record ${id}`;
+}
+
+function rounded(value: number): number {
+  return Number(value.toFixed(1));
+}
+
+/**
+ * In the mode `replace`, a run without records would delete all data, so at least one record is required. In the other
+ * modes, such a run deletes nothing.
+ */
+export function defaultMinRecords(mode: Mode): number {
+  return mode === 'replace' ? 1 : 0;
+}
