@@ -15,6 +15,7 @@ const COMMANDS: readonly [name: string, load: () => Promise<(program: Command) =
   ['workflows', async () => (await import('./cli/commands/workflows.ts')).addWorkflows],
   ['apply', async () => (await import('./cli/commands/workflow-files.ts')).addApply],
   ['data', async () => (await import('./cli/commands/data.ts')).addData],
+  ['state', async () => (await import('./cli/commands/state.ts')).addState],
   ['webhooks', async () => (await import('./cli/commands/webhooks.ts')).addWebhooks],
   ['feeds', async () => (await import('./cli/commands/feeds.ts')).addFeeds],
   ['events', async () => (await import('./cli/commands/events.ts')).addEvents],

@@ -264,6 +264,52 @@ export class Workflows {
     return this.#transport.remove({ ...options, path: pathOf(workflowId) });
   }
 
+  /**
+   * The state that the last published run of the source has stored for the next run; null if there is none. Pass its
+   * `etag` as `ifMatch` to `setState` or `resetState`. @throws NotFound
+   */
+  async state<S = unknown>(
+    workflowId: string,
+    options: CallOptions = {},
+  ): Promise<{ state: S | null; etag: string | null }> {
+    const path = `${pathOf(workflowId)}/state`;
+    const { value, headers } = await this.#transport.withHeaders<{ state: S | null }>({ ...options, path });
+    return { ...value, etag: headers.get('etag') };
+  }
+
+  /**
+   * Replaces the state that the next run starts from. To read older data again, set an earlier cursor and queue a job.
+   *
+   * @throws NotFound; Conflict while a run is in progress, and if `ifMatch` does not match; FlowhookError 400 if the
+   *   source cannot have this state
+   */
+  setState(
+    workflowId: string,
+    state: unknown,
+    { ifMatch, ...options }: CallOptions & { ifMatch?: string | undefined } = {},
+  ): Promise<{ message: string }> {
+    return this.#transport.json({
+      ...options,
+      method: 'PUT',
+      path: `${pathOf(workflowId)}/state`,
+      headers: { 'if-match': ifMatch },
+      json: { state },
+    });
+  }
+
+  /** Removes the state, so that the next run starts like the first. @throws NotFound; Conflict as `setState` */
+  resetState(
+    workflowId: string,
+    { ifMatch, ...options }: CallOptions & { ifMatch?: string | undefined } = {},
+  ): Promise<{ message: string }> {
+    return this.#transport.json({
+      ...options,
+      method: 'DELETE',
+      path: `${pathOf(workflowId)}/state`,
+      headers: { 'if-match': ifMatch },
+    });
+  }
+
   /** Stops the workflow from accepting and starting jobs until it is resumed. @throws NotFound */
   async pause(workflowId: string, options: CallOptions = {}): Promise<Workflow> {
     return this.#change(workflowId, 'pause', options);

@@ -418,6 +418,17 @@ test('reads past events by workflow, job, type and time, and their deliveries', 
   assert.ok(items.every(({ eventId }) => eventId === ofJob[0]?.id));
 });
 
+test('shows, sets and resets the state of a source', async () => {
+  const { workflows } = flowhook;
+  await workflows.resetState('broken');
+  const { state, etag } = await workflows.state('broken');
+  assert.equal(state, null);
+  await workflows.setState('broken', { since: 3 }, { ifMatch: etag ?? '' });
+  await assert.rejects(workflows.setState('broken', 1, { ifMatch: etag ?? '' }), Conflict);
+  assert.deepEqual((await workflows.state('broken')).state, { since: 3 });
+  await workflows.resetState('broken');
+});
+
 test('throws errors of different classes', async () => {
   await assert.rejects(flowhook.workflows.get('nobody'), NotFound);
   await assert.rejects(flowhook.workflows.readAll('nobody'), {

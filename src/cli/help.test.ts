@@ -27,6 +27,7 @@ const NOUNS = [
   'jobs',
   'workflows',
   'data',
+  'state',
   'webhooks',
   'feeds',
   'events',

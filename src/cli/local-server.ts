@@ -33,6 +33,11 @@ export const OPERATIONS: readonly Line[] = [
   ...linesOf(() => import('../http/routes/definitions.ts'), {
     readWorkflowDefinition: 'GET /v1/workflows/{workflowId}/definition',
   }),
+  ...linesOf(() => import('../http/routes/source-states.ts'), {
+    readWorkflowState: 'GET /v1/workflows/{workflowId}/state',
+    putWorkflowState: 'PUT /v1/workflows/{workflowId}/state',
+    deleteWorkflowState: 'DELETE /v1/workflows/{workflowId}/state',
+  }),
   ...linesOf(() => import('../http/routes/jobs.ts'), {
     queueJob: 'POST /v1/workflows/{workflowId}/queue',
     listJobs: 'GET /v1/jobs',

@@ -1,4 +1,6 @@
 /** Command-line flags that override settings, and validation of their values. */
+import { readFile } from 'node:fs/promises';
+import { text } from 'node:stream/consumers';
 import { Option } from 'commander';
 import { type Config, readConfig } from '../config/config.ts';
 import { type NamedSetting, SETTINGS, type SettingName, settingsByGroup } from '../config/settings.ts';
@@ -101,4 +103,27 @@ export function dateFrom(flag: string, value: unknown): Date | undefined {
 /** Collects the values of a repeatable flag. Commander calls this function for each value. */
 export function repeated(value: string, before: string[] = []): string[] {
   return [...before, value];
+}
+
+/**
+ * Reads a JSON file; the path `-` means standard input.
+ *
+ * @throws UsageError if the file cannot be read or is not JSON
+ */
+export async function jsonFrom(flag: string, path: string): Promise<unknown> {
+  const written = await (path === '-' ? text(process.stdin) : readFile(path, 'utf8')).catch(
+    (error: Error) => {
+      throw new UsageError(`${flag}: the file cannot be read: ${error.message}`);
+    },
+  );
+  return parsedJson(`${flag}: ${path}`, written);
+}
+
+/** Parses JSON. @throws UsageError that names the place */
+export function parsedJson(place: string, written: string): unknown {
+  try {
+    return JSON.parse(written);
+  } catch (error) {
+    throw new UsageError(`${place} is not valid JSON: ${(error as Error).message}`);
+  }
 }

@@ -50,6 +50,7 @@ import {
   readWebhookSecret,
   rotateWebhookSecret,
 } from './routes/secrets.ts';
+import { deleteWorkflowState, putWorkflowState, readWorkflowState } from './routes/source-states.ts';
 import {
   listWebhooks,
   subscribeWebhook,
@@ -99,6 +100,9 @@ export const routes: readonly Route[] = [
   route('GET', '/v1/workflows/{workflowId}/definition', 'admin', readWorkflowDefinition),
   route('POST', '/v1/workflows/{workflowId}/pause', 'admin', pauseWorkflow),
   route('POST', '/v1/workflows/{workflowId}/resume', 'admin', resumeWorkflow),
+  route('GET', '/v1/workflows/{workflowId}/state', 'admin', readWorkflowState),
+  route('PUT', '/v1/workflows/{workflowId}/state', 'admin', putWorkflowState),
+  route('DELETE', '/v1/workflows/{workflowId}/state', 'admin', deleteWorkflowState),
   route('GET', '/v1/workflows/{workflowId}/changes', 'read', readWorkflowChanges),
   route('GET', '/v1/workflows/{workflowId}/versions', 'read', listWorkflowVersions),
   route('GET', '/v1/workflows/{workflowId}/feeds', 'webhooks', listFeeds),

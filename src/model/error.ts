@@ -97,6 +97,10 @@ export const ERRORS = {
     400,
     'This workflow fetches its records itself: queue a job. Only workflows with `type: push` as their source accept pushes',
   ],
+  state_busy: [
+    409,
+    'A run of this workflow is in progress, and its end would overwrite the state. Try again when the run has ended, or cancel it',
+  ],
   push_busy: [409, 'Another push or job of this workflow is running. Try again when it has ended'],
   push_refused: [422, 'The records are invalid, so none were published. Correct them and push again'],
   push_canceled: [409, 'The push was canceled, so no records were published'],

@@ -19,7 +19,7 @@ export const MAX_RECORD_BYTES = 1_048_576;
  * Maximum nesting depth of a record. Parsers of other languages accept little more by default (PHP 512, Python 1,000).
  * A record with half a million levels blocked the event loop for seconds whenever the record was inspected.
  */
-const MAX_LEVELS = 500;
+export const MAX_LEVELS = 500;
 /** Maximum number of fields of a record. A field costs far more than its bytes, and nobody reads so many columns. */
 const MAX_FIELDS = 5_000;
 /** Maximum length of a record id, in characters. */

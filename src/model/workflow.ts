@@ -2,6 +2,9 @@
 import type { Expect } from './expectations/expect.ts';
 import type { HttpSource } from './http-source.ts';
 
+/** Maximum size of the state of a source as JSON, in bytes. */
+export const MAX_STATE_BYTES = 1_048_576;
+
 /** The source of the records. `file` and `directory` are relative to the workflows directory of this node. */
 export type Source =
   | {

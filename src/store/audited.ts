@@ -5,6 +5,7 @@
  */
 import { type Author, type Change, OF_INSTANCE, type Target } from '../model/audit.ts';
 import type { OwnQuotas } from '../model/quota.ts';
+import { bytesWords } from '../std/amounts.ts';
 import { add } from './operations/audit.ts';
 import type { Store } from './store.ts';
 import type { Tx } from './transaction.ts';
@@ -76,6 +77,13 @@ export const AUDITED = {
       count === 0 ? undefined : ids.map((id) => ({ target: at('workflow', id), summary: '' })),
     pause: ({ id }, workflow) => workflow && { target: at('workflow', id), summary: '' },
     resume: ({ id }, workflow) => workflow && { target: at('workflow', id), summary: '' },
+    setState: ({ id, state }, { outcome }) =>
+      outcome === 'set'
+        ? {
+            target: at('workflow', id),
+            summary: state === null ? 'reset' : bytesWords(Buffer.byteLength(state)),
+          }
+        : undefined,
   },
   jobs: {
     cancel: ({ id }, result) =>

@@ -143,6 +143,17 @@ const CASES: Record<string, [action: string, prepare: () => Promise<() => Promis
       return () => call('POST', '/v1/workflows/people/resume');
     },
   ],
+  putWorkflowState: [
+    'workflows.setState',
+    async () => () => call('PUT', '/v1/workflows/failing/state', { state: { last: EMAIL } }),
+  ],
+  deleteWorkflowState: [
+    'workflows.setState',
+    async () => {
+      await call('PUT', '/v1/workflows/failing/state', { state: { last: EMAIL } });
+      return () => call('DELETE', '/v1/workflows/failing/state');
+    },
+  ],
   erasePerson: [
     'records.erase',
     async () => {

@@ -1,5 +1,4 @@
 /** `flowhook webhooks try|decisions`, and the flags with which other commands set the rule of a webhook. */
-import { readFile } from 'node:fs/promises';
 import type {
   Flowhook,
   TryWebhookRequest,
@@ -15,7 +14,7 @@ import { DECISION_STATES } from '../../store/operations/rules/decisions.ts';
 import type { Command } from '../command.ts';
 import { UsageError } from '../exit.ts';
 import { oneLine } from '../job-words.ts';
-import { type Options, oneOf, someOf, wholeNumber } from '../options.ts';
+import { jsonFrom, type Options, oneOf, someOf, wholeNumber } from '../options.ts';
 import { onTarget, onWebhook, onWorkflow, soleTeam, type Target } from '../target.ts';
 import { type Head, print, say, table } from '../terminal.ts';
 import { eventNames } from './listen.ts';
@@ -128,23 +127,14 @@ export async function ruleFieldsFrom(
   return {
     ...(filter === undefined ? {} : { filter: filter === false ? null : String(filter) }),
     ...(template === false ? { format: 'standard', template: null } : {}),
-    ...(typeof template === 'string' ? { format: 'template', template: await jsonOf(template) } : {}),
+    ...(typeof template === 'string'
+      ? { format: 'template', template: await jsonFrom('--template', template) }
+      : {}),
     ...(format === undefined ? {} : { format: oneOf('--format', String(format), FORMATS) }),
     ...(choice === undefined ? {} : { firstVersion: choice === 'default' ? null : choice }),
     ...(cooldown === undefined ? {} : { cooldown: cooldown === false ? null : String(cooldown) }),
     ...digestFieldsFrom(options, of),
   };
-}
-
-async function jsonOf(path: string): Promise<unknown> {
-  const text = await readFile(path, 'utf8').catch((error: Error) => {
-    throw new UsageError(`--template: the file cannot be read: ${error.message}`);
-  });
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    throw new UsageError(`--template: ${path} is not valid JSON: ${(error as Error).message}`);
-  }
 }
 
 export function addRules(webhooks: Command): void {

@@ -71,7 +71,9 @@ export function closed({ properties, items, oneOf, ...others }: JsonSchema): Jso
 
 function refuseUnknownIn(schema: JsonSchema, value: unknown, place: string): void {
   if (Array.isArray(value)) {
-    for (const [at, one] of value.entries()) refuseUnknownIn(schema.items ?? {}, one, `${place}[${at}]`);
+    // Items that are not described may be nested so deeply that a recursion would overflow the stack.
+    if (schema.items === undefined) return;
+    for (const [at, one] of value.entries()) refuseUnknownIn(schema.items, one, `${place}[${at}]`);
     return;
   }
   if (typeof value !== 'object' || value === null) return;

@@ -25,6 +25,7 @@ import {
 import { lstat, readdir, rm, rmdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { MAX_STATE_BYTES } from '../../model/workflow.ts';
 import type { RunAs } from './environment.ts';
 
 /** The user and the group that own the files of a run. */
@@ -113,8 +114,6 @@ export async function removeLeftoverFiles(attempt: { jobId: string; attempt: num
     if (name.startsWith(prefix)) await removeRunDirectory(join(tmpdir(), name));
   }
 }
-
-const MAX_STATE_BYTES = 1 << 20;
 
 /** The contents of the files that a command gets. `config` is undefined if the definition has no `config`. */
 export interface FileContents {

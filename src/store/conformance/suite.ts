@@ -37,6 +37,7 @@ import { testReplays } from './replays.ts';
 import { testSchedules } from './schedules.ts';
 import { testSessions } from './sessions.ts';
 import type { Opened } from './setup.ts';
+import { testSourceStates } from './source-states.ts';
 import { testStaging } from './stage.ts';
 import { testStatus } from './status.ts';
 import { testTeams } from './teams.ts';
@@ -73,6 +74,7 @@ export function testStore(open: () => Promise<Reusable>, options: { modelRuns: n
   testAudit(shared);
   testRemovingTeams(shared);
   testWorkflows(shared);
+  testSourceStates(shared);
   testJobs(shared);
   testClaims(shared);
   testAttempts(shared);

@@ -61,8 +61,8 @@ export const OPERATIONS = {
   },
   workflows: {
     ...lookups(workflows, 'get'),
-    ...reads(workflows, 'list', 'applied'),
-    ...writes(workflows, 'apply', 'archive', 'pause', 'resume'),
+    ...reads(workflows, 'list', 'applied', 'state'),
+    ...writes(workflows, 'apply', 'archive', 'pause', 'resume', 'setState'),
   },
   jobs: {
     ...batches(jobs, 'enqueue'),

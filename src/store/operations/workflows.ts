@@ -1,5 +1,5 @@
 /**
- * Workflows: their definitions and the state of their data.
+ * Workflows: their definitions, the state of their data, and the states that their sources keep.
  *
  * The row of a workflow is the lock for its job slots: every operation that queues or ends a job, pauses or archives locks
  * this row first, and then the rows of jobs.
@@ -9,6 +9,8 @@ import type { Definition, Workflow } from '../../model/workflow.ts';
 import type { Page } from '../page.ts';
 import {
   type InTeam,
+  JOB,
+  type JobRow,
   LISTED,
   type ListedRow,
   toWorkflow,
@@ -197,6 +199,37 @@ export async function resume(
   ]);
   touchJobs(tx, teamId, tx.now);
   return toWorkflow({ ...row, pausedAt: null, updatedAt: tx.now, nextRunAt: next });
+}
+
+/** Returns the state as JSON text; null if there is none. Undefined: no such workflow, or it is archived. */
+export async function state(
+  view: View,
+  { teamId, id }: InTeam,
+): Promise<{ state: string | null } | undefined> {
+  const row = await workflowRow(view, teamId, id);
+  return row === undefined || row.archivedAt !== null ? undefined : { state: row.state };
+}
+
+/**
+ * Replaces the state, a JSON text, or removes it with null. The next run starts from it. Changes nothing while a run is
+ * in progress (`running`), because its end would overwrite the state, or if the state is no longer `expected` (`stale`).
+ */
+export async function setState(
+  tx: Tx,
+  { teamId, id, state, expected }: InTeam & { state: string | null; expected?: string | null },
+): Promise<{ outcome: 'set' | 'unchanged' | 'stale' | 'not_found' } | { outcome: 'running'; jobId: string }> {
+  const workflow = await lockWorkflow(tx, teamId, id);
+  if (workflow === undefined || workflow.archivedAt !== null) return { outcome: 'not_found' };
+  if (expected !== undefined && workflow.state !== expected) return { outcome: 'stale' };
+  // The lock on a waiting job keeps it from being claimed with the old state.
+  const unfinished = await tx.db.all<JobRow>`
+    select ${JOB} from job /* use job_slot */
+    where team_id = ${teamId} and workflow_id = ${id} and ${UNFINISHED} order by id for update`;
+  const running = unfinished.find((job) => job.state === 'running');
+  if (running !== undefined) return { outcome: 'running', jobId: running.id };
+  if (workflow.state === state) return { outcome: 'unchanged' };
+  await tx.db.run`update workflow set state = ${state} where team_id = ${teamId} and id = ${id}`;
+  return { outcome: 'set' };
 }
 
 /**
