@@ -542,6 +542,8 @@ export interface Job {
   version: number | null;
   /** Number of records in `version`, and changes from the version before. `null` until the job has finished. */
   records: VersionRecords | null;
+  /** Number of records set aside, because they did not meet an expectation. `null` until the job has finished. */
+  quarantined: number | null;
   queuedAt: string;
   startedAt: string | null;
   finishedAt: string | null;

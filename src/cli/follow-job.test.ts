@@ -22,6 +22,7 @@ const QUEUED: Job = {
   progress: null,
   version: null,
   records: null,
+  quarantined: null,
   queuedAt: new Date(0).toISOString(),
   startedAt: null,
   finishedAt: null,

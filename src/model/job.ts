@@ -84,6 +84,8 @@ export interface Job {
   /** The version that the job published or found unchanged; null until it has finished. */
   version: number | null;
   records: RecordCounts | null;
+  /** How many records the job has set aside; null until it has finished. */
+  quarantined: number | null;
   createdAt: number;
   startedAt: number | null;
   finishedAt: number | null;
@@ -103,6 +105,7 @@ export const NEW_JOB = {
   progress: null,
   version: null,
   records: null,
+  quarantined: null,
   startedAt: null,
   finishedAt: null,
   trace: null,

@@ -60,7 +60,15 @@ async function* find(
  * be about the person.
  */
 function isWhole(place: TextPlace): boolean {
-  return ['response', 'attemptDetails', 'state', 'quietRecord', 'quietSent', 'quietNewest'].includes(place);
+  return [
+    'response',
+    'attemptDetails',
+    'state',
+    'quietRecord',
+    'quietSent',
+    'quietNewest',
+    'quarantined',
+  ].includes(place);
 }
 
 /** Reduces an event that an inspector received, like other events. Returns undefined if the text is not an event. */

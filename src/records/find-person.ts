@@ -56,6 +56,10 @@ export const TEXT_HOLDERS: Readonly<Record<TextPlace, (held: HeldText, redactor:
   jobProgress: ({ text }, redactor) =>
     JSON.stringify(JSON.parse(text), (_, value: unknown) => cleanText(value, redactor)),
   fields: ({ text }, redactor) => redactor.json(text),
+  // The whole row is deleted. Records of other people stay, like those that are published.
+  quarantined: ({ text, workflowId }, redactor) =>
+    isTheirRecord(JSON.parse(text), workflowId, redactor) ? '' : text,
+  quarantineReasons: ({ text }, redactor) => redactor.json(text),
   inspectedRequest: ({ text }, redactor) =>
     JSON.stringify(JSON.parse(text), (_, value: unknown) => cleanText(value, redactor)),
   // The body is usually an event, but anyone can send anything to an inspector, so the body is replaced as a whole.

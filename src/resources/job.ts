@@ -51,6 +51,11 @@ const whole = object({
     'Number of records in `version`, and changes from the version before. `null` until the job has finished',
     nullable(recordCounts),
   ),
+  quarantined: nullable(
+    integer(
+      'Number of records set aside, because they did not meet an expectation. `null` until the job has finished',
+    ),
+  ),
   queuedAt: time(),
   startedAt: nullable(time()),
   finishedAt: nullable(time()),
@@ -70,6 +75,7 @@ export const jobResource = named('Job', whole, {
   progress: { records: 120, bytes: 14_210, pages: 2, message: null },
   version: 17,
   records: { total: 120, added: 1, changed: 1, removed: 0 },
+  quarantined: 0,
   queuedAt: QUEUED,
   startedAt: STARTED,
   finishedAt: ENDED_AT,

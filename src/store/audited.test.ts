@@ -27,6 +27,7 @@ const SILENT: Readonly<Record<string, readonly string[]>> = {
     'decisions.raise',
     'inspectors.prune',
     'feeds.prune',
+    'quarantine.prune',
     'audit.prune',
     'usage.count',
     'usage.prune',
@@ -46,6 +47,7 @@ const SILENT: Readonly<Record<string, readonly string[]>> = {
     'records.stage',
     'records.remove',
     'records.publish',
+    'quarantine.stage',
   ],
   'it creates a job, which records its origin': ['jobs.enqueue', 'jobs.begin'],
   'it is one step of an operation that writes one line': [

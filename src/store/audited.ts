@@ -5,7 +5,7 @@
  */
 import { type Author, type Change, OF_INSTANCE, type Target } from '../model/audit.ts';
 import type { OwnQuotas } from '../model/quota.ts';
-import { bytesWords } from '../std/amounts.ts';
+import { bytesWords, countWords } from '../std/amounts.ts';
 import { add } from './operations/audit.ts';
 import type { Store } from './store.ts';
 import type { Tx } from './transaction.ts';
@@ -150,6 +150,12 @@ export const AUDITED = {
         : { target: at('feed', id), summary: Object.keys(settings).join(', ') },
     rotate: ({ id }, feed) => feed && { target: at('feed', id), summary: 'new address' },
     revoke: ({ id }, isGone) => (isGone ? { target: at('feed', id), summary: '' } : undefined),
+  },
+  quarantine: {
+    drop: ({ workflowId }, { dropped }) =>
+      dropped === 0
+        ? undefined
+        : { target: at('workflow', workflowId), summary: countWords(dropped, 'record') },
   },
   inspectors: {
     create: (_, inspector) => inspector && { target: at('inspector', inspector.id), summary: '' },

@@ -79,7 +79,7 @@ async function visit(
   store: Store,
   { teamId, keep, signal }: { teamId: string; keep: Kept; signal: AbortSignal },
 ): Promise<void> {
-  const { audit, deliveries, feeds, inspectors, jobs, records, usage, webhooks } = store;
+  const { audit, deliveries, feeds, inspectors, jobs, quarantine, records, usage, webhooks } = store;
   const sequence = await store.events.newestSequence({ teamId });
   let first: number | null = null;
   const note = (at: number | null = null) => {
@@ -108,6 +108,7 @@ async function visit(
   await steps(inspectors.prune, {});
   await steps(feeds.prune, { olderMs: KEPT_ADDRESSES_MS });
   await steps(jobs.prune, { keepJobs: keep.keepJobs, keepMs: keep.jobsMs }, JOB_STEPS);
+  await steps(quarantine.prune, { keepMs: keep.jobsMs }, RECORD_STEPS);
   for (let after: string | null = ''; after !== null && !signal.aborted; await nextTurn()) {
     const page: Awaited<ReturnType<typeof records.prunable>> = await records.prunable({
       ...KEPT_VERSIONS,

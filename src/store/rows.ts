@@ -136,6 +136,11 @@ export interface WorkflowRow extends Omit<Workflow, 'definition'> {
   stagedLargest: number;
   /** By how many bytes the running job makes the records grow; negative if they shrink. */
   stagedBytes: number;
+  /** How many runs have changed the quarantine. */
+  quarantineRun: number;
+  /** Entries of the quarantine that the running job has added and ended. */
+  stagedQuarantined: number;
+  stagedReleased: number;
 }
 
 const LISTED_COLUMNS = `
@@ -145,7 +150,7 @@ const LISTED_COLUMNS = `
 export const LISTED = columns(LISTED_COLUMNS);
 export const WORKFLOW =
   columns(`${LISTED_COLUMNS}, state, pruned_version, next_seq, staged_added, staged_changed,
-  staged_removed, staged_largest, staged_bytes`);
+  staged_removed, staged_largest, staged_bytes, quarantine_run, staged_quarantined, staged_released`);
 export type ListedRow = Omit<Workflow, 'definition'> & { definition: string };
 
 export function toWorkflow(row: ListedRow): Workflow {

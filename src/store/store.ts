@@ -166,6 +166,7 @@ export interface OwnOperations {
 /** The few reads that a worker thread needs, on a read-only connection of its own. */
 export interface StoreReader {
   readonly records: Pick<Store['records'], 'compare' | 'page' | 'version' | 'changes'>;
+  readonly quarantine: Pick<Store['quarantine'], 'keys'>;
   readonly decisions: Pick<
     Store['decisions'],
     'pending' | 'quiet' | 'ended' | 'forPeople' | 'digest' | 'endedDigest'

@@ -35,8 +35,8 @@ import { Counter, type Work } from '../support/store/count-work.ts';
 import { HASH, makeModel } from '../support/store/counted-model.ts';
 import { multiply, type Past } from '../support/store/multiply.ts';
 
-// With this number of deliveries, no page of the trees that are counted is about to be split.
-const PAST: Past = { workflows: 10, webhooks: 10, jobs: 100, deliveries: 480 };
+// With these numbers of jobs and deliveries, no page of the trees that are counted is about to be split.
+const PAST: Past = { workflows: 10, webhooks: 10, jobs: 101, deliveries: 480 };
 const TIMES = 100;
 
 /**

@@ -20,6 +20,8 @@ const OTHER_PLACES: readonly TextPlace[] = [
   'pausedReason',
   'state',
   'fields',
+  'quarantined',
+  'quarantineReasons',
   'jobLog',
   'jobProgress',
   'inspectedRequest',

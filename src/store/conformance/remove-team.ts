@@ -80,7 +80,7 @@ export function testRemovingTeams(open: Open): void {
     const before = await rows();
     const { teamId } = await fill(store, 'acme');
     const filled = await rows();
-    for (const table of ['webhook_rule', 'decision', 'quiet_record', 'feed', 'ended_feed'])
+    for (const table of ['webhook_rule', 'decision', 'quiet_record', 'quarantined', 'feed', 'ended_feed'])
       assert.ok(filled[table], table);
     assert.notDeepEqual(filled, before);
     await assert.rejects(store.teams.delete({ teamId, limit: 5 }), /must be retired/);
@@ -122,6 +122,8 @@ async function fill(store: Store, team: string): Promise<{ teamId: string; workf
   });
   const seqs = await stageRecords(store, held, 'replace', people({ a: 'Ada', b: 'Grace' }));
   assert.equal(seqs.length, 2);
+  const aside = { id: 'c', position: 3, body: '{"id":"c"}', bytes: 10, reasons: [] };
+  await store.quarantine.stage({ held, released: [], added: [aside] });
   await publish(store, held, { state: { page: 1 } });
   const rule: Rule = {
     filter: 'true',

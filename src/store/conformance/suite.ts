@@ -27,6 +27,7 @@ import { testNextDue } from './next-due.ts';
 import { testPages } from './pages.ts';
 import { testPublishing } from './publish.ts';
 import { testPush } from './push.ts';
+import { testQuarantine } from './quarantine.ts';
 import { testQuotas } from './quotas.ts';
 import { testReading } from './reading.ts';
 import { testRecordModel } from './record-model.ts';
@@ -87,6 +88,7 @@ export function testStore(open: () => Promise<Reusable>, options: { modelRuns: n
   testRecords(shared);
   testStaging(shared);
   testPublishing(shared);
+  testQuarantine(shared);
   testReading(shared);
   testRetention(shared);
   testPages(shared);

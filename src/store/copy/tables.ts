@@ -41,6 +41,11 @@ export const TABLES: readonly Table[] = [
   { name: 'job_log', key: ['team_id', 'job_id', 'attempt', 'part', 'seq'], long: ['body'] },
   { name: 'idempotency', key: ['team_id', 'operation', 'target', 'key'] },
   { name: 'record', key: ['team_id', 'workflow_id', 'seq', 'added_in'], long: ['body'] },
+  {
+    name: 'quarantined',
+    key: ['team_id', 'workflow_id', 'added_in', 'position'],
+    long: ['reasons', 'body'],
+  },
   { name: 'event', key: ['team_id', 'sequence'], long: ['body'] },
   { name: 'webhook', key: ['team_id', 'id'], long: ['headers', 'rule'] },
   { name: 'webhook_rule', key: ['team_id', 'webhook_id', 'revision'], long: ['rule'] },

@@ -54,16 +54,26 @@ export interface ClaimedJob {
   state: unknown;
   /** Whether an earlier attempt left records that were not published. They must be swept before others are staged. */
   hasLeftovers: boolean;
+  /** Whether the quarantine of the workflow may have records, which good records with the same ids end. */
+  mayRelease: boolean;
 }
 
 export function claimedJob(job: Job, workflow: WorkflowRow): ClaimedJob {
   const state = workflow.state === null ? null : JSON.parse(workflow.state);
   const { stagedAdded, stagedChanged, stagedRemoved, stagedLargest } = workflow;
+  const { stagedQuarantined, stagedReleased, quarantineRun } = workflow;
+  const staged = [
+    stagedAdded,
+    stagedChanged,
+    stagedRemoved,
+    stagedLargest,
+    stagedQuarantined,
+    stagedReleased,
+  ];
   // Each staged record is counted, and only publishing and sweeping reset the counters.
-  const hasLeftovers = [stagedAdded, stagedChanged, stagedRemoved, stagedLargest].some(
-    (count) => count !== 0,
-  );
-  return { job, workflow: toWorkflow(workflow), state, hasLeftovers };
+  const hasLeftovers = staged.some((count) => count !== 0);
+  const mayRelease = quarantineRun > 0;
+  return { job, workflow: toWorkflow(workflow), state, hasLeftovers, mayRelease };
 }
 
 /**

@@ -102,9 +102,16 @@ export async function publish(
         ${records.changed}, ${removed}, ${Math.max(before.largest, workflow.stagedLargest)}, ${bytes},
         ${JSON.stringify(mergeFields(kept, fields))}, ${tx.now})`;
   }
-  if (changed || state !== undefined || workflow.stagedLargest > 0)
-    await moveOn(tx, workflow, version, state);
-  const finished = await finish(tx, job, version, records);
+  const { stagedQuarantined: quarantined } = workflow;
+  const hasAside = quarantined + workflow.stagedReleased > 0;
+  if (changed || state !== undefined || workflow.stagedLargest > 0 || hasAside)
+    await moveOn(
+      tx,
+      workflow,
+      { version, quarantineRun: workflow.quarantineRun + (hasAside ? 1 : 0) },
+      state,
+    );
+  const finished = await finish(tx, job, { version, records, quarantined });
   await moveUp(tx, finished);
   const published = publishedData({ publicUrl: tx.publicUrl, workflowId: workflow.id, version, records });
   if (changed) {
@@ -124,11 +131,18 @@ export async function publish(
  * Stores the current version and the incremental state, and resets the counters of staging. Not called if there is
  * nothing to store, because each update leaves a dead row, which slows down later locks of the workflow.
  */
-async function moveOn(tx: Tx, workflow: WorkflowRow, version: number, state: unknown): Promise<void> {
+async function moveOn(
+  tx: Tx,
+  workflow: WorkflowRow,
+  { version, quarantineRun }: { version: number; quarantineRun: number },
+  state: unknown,
+): Promise<void> {
   await tx.db.run`
     update workflow
-    set current_version = ${version}, state = coalesce(${state === undefined ? null : JSON.stringify(state)}, state),
-      staged_added = 0, staged_changed = 0, staged_removed = 0, staged_largest = 0, staged_bytes = 0
+    set current_version = ${version}, quarantine_run = ${quarantineRun},
+      state = coalesce(${state === undefined ? null : JSON.stringify(state)}, state),
+      staged_added = 0, staged_changed = 0, staged_removed = 0, staged_largest = 0, staged_bytes = 0,
+      staged_quarantined = 0, staged_released = 0
     where team_id = ${workflow.teamId} and id = ${workflow.id}`;
 }
 
@@ -163,11 +177,15 @@ async function publishedVersion(tx: Tx, workflow: WorkflowRow): Promise<VersionS
   return row ?? { total: 0, largest: 0, bytes: 0, fields: '[]' };
 }
 
-async function finish(tx: Tx, job: JobRow, version: number, records: RecordCounts): Promise<JobRow> {
+async function finish(
+  tx: Tx,
+  job: JobRow,
+  { version, records, quarantined }: { version: number; records: RecordCounts; quarantined: number },
+): Promise<JobRow> {
   return (await tx.db.get<JobRow>`
     update job
     set state = 'finished', finished_at = ${tx.now}, version = ${version},
-      records = ${JSON.stringify(records)}, reason = null, error = null,
+      records = ${JSON.stringify(records)}, quarantined = ${quarantined}, reason = null, error = null,
         progress = ${withoutMessage(job.progress)}, node_id = null,
         lease_until = null, process_pid = null, process_started_at = null
     where team_id = ${job.teamId} and id = ${job.id} returning ${JOB}`) as JobRow;

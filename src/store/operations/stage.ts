@@ -17,6 +17,7 @@ import { type Inserts, insertsOf, type StagedChange, type StagedWrites } from '.
 import { atATime, both, type Either, forEach, inParts, isFull, MAX_BATCH, MAX_BATCH_BYTES } from '../sql.ts';
 import type { Tx } from '../transaction.ts';
 import { lockHeld } from './jobs.ts';
+import { sweepStaged } from './quarantine/staged.ts';
 import { hasId, inOrder, inWorkflow, ofWorkflow } from './record-indexes.ts';
 
 /** Maximum number of stored records that one transaction changes. Each takes SQLite several times as long as a new record. */
@@ -431,10 +432,12 @@ export async function sweep(
       upTo: ({ seq }) => tx.db.run(end, ...at, version, seq),
     });
   }
+  await sweepStaged(tx, workflow, room);
   if (isFull(room)) return { done: false };
   await tx.db.run`
     update workflow
-    set staged_added = 0, staged_changed = 0, staged_removed = 0, staged_largest = 0, staged_bytes = 0
+    set staged_added = 0, staged_changed = 0, staged_removed = 0, staged_largest = 0, staged_bytes = 0,
+      staged_quarantined = 0, staged_released = 0
     where team_id = ${workflow.teamId} and id = ${workflow.id}`;
   return { done: true };
 }

@@ -22,6 +22,9 @@ import * as lanes from './lanes.ts';
 import * as addresses from './mail/addresses.ts';
 import * as outbox from './outbox-retention.ts';
 import { publish } from './publish.ts';
+import * as quarantine from './quarantine/entries.ts';
+import { prune as pruneQuarantine } from './quarantine/prune.ts';
+import * as stagedQuarantine from './quarantine/staged.ts';
 import * as quotas from './quotas.ts';
 import * as records from './records.ts';
 import { replaying, replaysRun, stepReplay } from './replay-steps.ts';
@@ -86,6 +89,13 @@ export const OPERATIONS = {
     ...reads(versions, 'versions', 'prunable'),
     ...reads(records, 'page', 'search', 'changes'),
     prune: write(versions.prune),
+  },
+  quarantine: {
+    ...reads(quarantine, 'list', 'count', 'get', 'published'),
+    ...reads(stagedQuarantine, 'keys'),
+    ...writes(stagedQuarantine, 'stage'),
+    ...writes(quarantine, 'drop'),
+    prune: write(pruneQuarantine),
   },
   events: { ...lookups(events, 'list', 'get', 'newestSequence'), ...reads(events, 'history') },
   webhooks: {

@@ -3,6 +3,7 @@
 import type pg from 'pg';
 import { silentLogger } from '../../observe/log.ts';
 import type { Clock } from '../../std/clock.ts';
+import * as quarantine from '../operations/quarantine/staged.ts';
 import * as records from '../operations/records.ts';
 import * as decisions from '../operations/rules/decisions.ts';
 import { forPeople } from '../operations/rules/for-people.ts';
@@ -28,6 +29,7 @@ export function openPostgresReader(url: string): StoreReader {
       version: read(versions.version),
       changes: read(records.changes),
     },
+    quarantine: { keys: read(quarantine.keys) },
     decisions: {
       pending: read(decisions.pending),
       quiet: read(decisions.quiet),

@@ -2,6 +2,7 @@
 
 import { Problem } from '../../model/error.ts';
 import type { Clock } from '../../std/clock.ts';
+import * as quarantine from '../operations/quarantine/staged.ts';
 import * as records from '../operations/records.ts';
 import * as decisions from '../operations/rules/decisions.ts';
 import { forPeople } from '../operations/rules/for-people.ts';
@@ -22,6 +23,7 @@ export function openSqliteReader(path: string, clock: Clock): StoreReader {
       version: read(versions.version),
       changes: read(records.changes),
     },
+    quarantine: { keys: read(quarantine.keys) },
     decisions: {
       pending: read(decisions.pending),
       quiet: read(decisions.quiet),

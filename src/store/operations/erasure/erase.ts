@@ -26,7 +26,7 @@ const MAX_REMOVED = 100;
 
 /**
  * Replaces each text, unless it has changed since it was read and no longer equals `was`. An empty text deletes a quiet
- * record. Returns the number of replaced texts.
+ * record, or a record in a quarantine. Returns the number of replaced texts.
  */
 export async function rewrite(
   tx: Tx,

@@ -31,6 +31,9 @@ export type TextPlace =
   | 'state'
   /** The field names of a version. */
   | 'fields'
+  /** A record in a quarantine, and the values that its reasons quote. */
+  | 'quarantined'
+  | 'quarantineReasons'
   | 'inspectedRequest'
   | 'inspectedBody';
 
@@ -193,7 +196,15 @@ const OF_A_QUIET_RECORD = {
   rows: 200,
   deletes: true,
 } as const;
+/** Makes a text match if a person has too many ids to search for each. */
+const OF_ANY_ID = `'"differences":[{'`;
 const OF_A_JOB = { table: 'job', keys: ['id'], first: [''], rows: 500 } as const;
+const OF_THE_QUARANTINE = {
+  table: 'quarantined',
+  keys: ['workflow_id', 'added_in', 'position'],
+  first: ['', 0, 0],
+  rows: 100,
+} as const;
 const OF_AN_INSPECTOR = {
   table: 'inspected_request',
   keys: ['inspector_id', 'number'],
@@ -238,8 +249,8 @@ const PLACES: Readonly<Record<TextPlace, Place>> = {
     about: `'"differences":[{"id":"' || t.record_id || '"'`,
   },
   // Of another person's record, only what belongs to this person is erased: nothing.
-  quietSent: { ...OF_A_QUIET_RECORD, column: 'sent', about: `'"differences":[{'` },
-  quietNewest: { ...OF_A_QUIET_RECORD, column: 'newest', about: `'"differences":[{'` },
+  quietSent: { ...OF_A_QUIET_RECORD, column: 'sent', about: OF_ANY_ID },
+  quietNewest: { ...OF_A_QUIET_RECORD, column: 'newest', about: OF_ANY_ID },
   response: { ...OF_AN_ATTEMPT, column: 'response' },
   attemptDetails: { ...OF_AN_ATTEMPT, column: 'details' },
   attemptError: { ...OF_AN_ATTEMPT, column: 'error' },
@@ -257,6 +268,8 @@ const PLACES: Readonly<Record<TextPlace, Place>> = {
   jobProgress: { ...OF_A_JOB, column: 'progress' },
   state: { table: 'workflow', keys: ['id'], first: [''], column: 'state', rows: 10, workflow: 't.id' },
   fields: { table: 'version', keys: ['workflow_id', 'number'], first: ['', 0], column: 'fields', rows: 200 },
+  quarantined: { ...OF_THE_QUARANTINE, column: 'body', deletes: true, about: OF_ANY_ID },
+  quarantineReasons: { ...OF_THE_QUARANTINE, column: 'reasons' },
   inspectedRequest: { ...OF_AN_INSPECTOR, column: 'request' },
   inspectedBody: { ...OF_AN_INSPECTOR, column: 'body' },
 };
