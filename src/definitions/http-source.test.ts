@@ -27,7 +27,6 @@ test('a URL alone is a complete definition', () => {
     delimiter: null,
     records: null,
     fields: {},
-    filled: null,
     paginate: null,
     follow: null,
     remember: {},

@@ -1,6 +1,5 @@
 /**
- * Checks `source: { type: http, … }`, and the settings outside `source` that only http sources have: `fields` and their
- * guards.
+ * Checks `source: { type: http, … }`, and the settings outside `source` that only http sources have: `fields`.
  */
 import {
   type Follow,
@@ -53,7 +52,7 @@ const SETTINGS = [
 ];
 const ROBOTS = ['respect', 'ignore'] as const;
 
-/** @param root the whole definition, because `fields`, `guards` and `mode` are outside `source` */
+/** @param root the whole definition, because `fields` and `mode` are outside `source` */
 export function checkHttpSource(root: Section): HttpSource {
   const settings = root.section('source', SETTINGS);
   const parse = settings.oneOf('parse', PARSES, null);
@@ -75,7 +74,6 @@ export function checkHttpSource(root: Section): HttpSource {
     delimiter: checkDelimiter(settings, parse),
     records: checkRecords(settings, parse),
     fields,
-    filled: oldFilled(root),
     paginate: checkPaginate(settings, parse),
     follow,
     remember: checkState(settings, parse),
@@ -133,14 +131,6 @@ function checkRecords(settings: Section, parse: Parse | null): string | null {
     return null;
   }
   return checkPath(settings, 'records', parse) ?? null;
-}
-
-/** Until the ingest thread evaluates `expect.fields`. */
-function oldFilled(root: Section): NonNullable<HttpSource['filled']> | null {
-  const guards = asMap(root.values.guards) ?? {};
-  if (guards.required === undefined && guards.minFilledPercent === undefined) return null;
-  const fields = Array.isArray(guards.required) ? guards.required.map(String) : null;
-  return { fields, minPercent: Number(guards.minFilledPercent ?? 100) };
 }
 
 function checkState(settings: Section, parse: Parse | null): HttpSource['remember'] {

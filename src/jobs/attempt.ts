@@ -3,6 +3,7 @@
  * ingesting the lines, the time limit, the log, progress, publishing, and recording failures.
  */
 import { FencedError } from '../model/error.ts';
+import type { Expected } from '../model/expectations/judge.ts';
 import {
   type AfterFailure,
   type AttemptLease,
@@ -75,7 +76,7 @@ export interface Producer {
   onSkipped?(skipped: SkippedRecord): void;
   /** Called when all lines were read and staged. */
   onIngested?(ingested: Ingested): void;
-  /** Whether the default guard for pushes applies, which refuses to remove nearly all records. */
+  /** Whether the default expectation of pushes applies, which refuses to remove nearly all records. */
   guardsPush?: boolean;
   /** When this signal aborts, the attempt fails with the signal's reason. */
   signal?: AbortSignal;
@@ -328,16 +329,16 @@ async function publishLines(
     const count = countWords(ingested.records, 'record');
     reporter.line('info', `The ${producer.what} succeeded after ${seconds} s with ${count}`);
     await producer.confirm?.(attempt);
-    const { mode, expect } = definition;
-    const guardsPush = producer.guardsPush === true;
+    for (const field of ingested.found.notCompared) {
+      reporter.line('warn', `Too many values of \`${field}\` to compare all of them for \`unique\``);
+    }
+    const { mode } = definition;
     const published = await reporter.last((report) =>
       store.records.publish({
         held,
         ...report,
         // The published records are kept, and they met the expectations when they were published.
-        ...(end.unchanged
-          ? {}
-          : { expected: { expect, guardsPush, emitted: ingested.records, duplicates: ingested.duplicates } }),
+        ...(end.unchanged ? {} : { expected: expectedOf(producer, ingested) }),
         mode,
         // If the state is undefined, the new version keeps the state of the previous version.
         state: end.state,
@@ -357,6 +358,14 @@ async function publishLines(
     await ingestEnded;
     await run.end;
   }
+}
+
+function expectedOf({ definition, guardsPush = false }: Producer, ingested: Ingested): Expected {
+  const { records: emitted, duplicates, setAside, found } = ingested;
+  const { records, otherwise } = definition.expect;
+  // Records that were set aside are not stored yet, so they must not be left out of what is published.
+  const expect = { records, otherwise: otherwise === 'quarantine' ? 'refuse' : otherwise } as const;
+  return { expect, guardsPush, findings: found.findings, emitted, duplicates, setAside };
 }
 
 /**

@@ -6,6 +6,7 @@
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { EXPECT_NOTHING } from '../model/expectations/expect.ts';
 import type { AttemptLease, FailureReason, LogLevel, RecordCounts } from '../model/job.ts';
 import { InvalidRecordError, readRecord } from '../model/record.ts';
 import type { Definition, WorkflowRef } from '../model/workflow.ts';
@@ -337,6 +338,7 @@ async function copyPublished(
       definition: {
         ...definition,
         key: [],
+        expect: EXPECT_NOTHING,
         mode: 'upsert',
         limits: { ...definition.limits, records: Number.MAX_SAFE_INTEGER },
       },

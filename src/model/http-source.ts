@@ -39,8 +39,6 @@ export interface HttpSource {
   records: string | null;
   /** Empty: records are not changed. */
   fields: Record<string, Field>;
-  /** The minimum percentage of records in which the listed fields must be non-empty; `fields` null means all fields. */
-  filled?: { fields: string[] | null; minPercent: number } | null;
   paginate: Paginate | null;
   follow: Follow | null;
   /** Values stored for the next run. */

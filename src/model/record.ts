@@ -43,6 +43,8 @@ export interface ReadRecord {
   body: string;
   /** Length of `body` in UTF-8. */
   bytes: number;
+  /** The record that `body` is the text of. Numbers that a double would round are `JSON.rawJSON`. */
+  value: Readonly<Record<string, unknown>>;
   /** Field names, in order. */
   fields: string[];
 }
@@ -72,7 +74,7 @@ export function readRecord(line: string, key: readonly string[]): ReadRecord {
 function normalized(record: Record<string, unknown>, key: readonly string[]): Omit<ReadRecord, 'bytes'> {
   const id = idOf(record, key);
   const fields = Object.keys(record);
-  if (isNormal(record, id, fields)) return { id, body: JSON.stringify(record), fields };
+  if (isNormal(record, id, fields)) return { id, body: JSON.stringify(record), value: record, fields };
   const { id: _id, ...rest } = record;
   const clean: Record<string, unknown> = { id };
   for (const [field, value] of Object.entries(rest)) {
@@ -82,7 +84,7 @@ function normalized(record: Record<string, unknown>, key: readonly string[]): Om
     if (field === '__proto__') Object.defineProperty(clean, field, { value: kept, enumerable: true });
     else clean[field] = kept;
   }
-  return { id, body: JSON.stringify(clean), fields: Object.keys(clean) };
+  return { id, body: JSON.stringify(clean), value: clean, fields: Object.keys(clean) };
 }
 
 /** Whether the record needs no changes: its first field is its id, and `name` and `email` are strings. */

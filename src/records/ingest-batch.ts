@@ -1,6 +1,10 @@
 /** Turns the lines of a run into batches of valid records. The new records of a batch fit into one transaction. */
+import type { Expect, JobFinding } from '../model/expectations/expect.ts';
+import type { Profile } from '../model/quality/profile.ts';
 import { InvalidRecordError, type ReadRecord, readRecord } from '../model/record.ts';
 import type { Definition } from '../model/workflow.ts';
+import { type Broken, FieldChecks } from './profile/field-checks.ts';
+import { RunProfile } from './profile/run-profile.ts';
 import { isSuppressed, type Suppression } from './suppress.ts';
 
 /**
@@ -28,6 +32,7 @@ export class TooManyRecordsError extends Error {
 /** The settings of a definition that ingestion needs. */
 export type IngestSettings = Pick<Definition, 'key' | 'mode' | 'onInvalid'> & {
   limits: Pick<Definition['limits'], 'records'>;
+  expect: Pick<Expect, 'fields' | 'otherwise'>;
   /** People whose records are dropped. */
   suppression?: Suppression | undefined;
 };
@@ -37,6 +42,19 @@ export interface SkippedRecord {
   position: number;
   field: string | null;
   reason: string;
+}
+
+/** A record that does not meet an expectation, with `otherwise: quarantine`. */
+export interface SetAside {
+  id: string;
+  /** Counts the run's records from 1. */
+  position: number;
+  /** JSON text. */
+  body: string;
+  /** Length of `body` in UTF-8. */
+  bytes: number;
+  /** In the order of the fields; at least one. */
+  reasons: Broken[];
 }
 
 export interface RecordBatch {
@@ -56,6 +74,8 @@ export interface RecordBatch {
   suppressed: number;
   /** Skipped records of this batch, if they are among the run's first ten. */
   named: SkippedRecord[];
+  /** Records that are set aside instead of being published. They are not in `records`. */
+  setAside: SetAside[];
   /** Field names that are new in the run, in order. */
   fields: string[];
   /** Whether lines remain for another batch. */
@@ -92,6 +112,16 @@ export interface BatchReader {
    * @throws InvalidRecordError with the record's position, unless `onInvalid` is `skip`; TooManyRecordsError
    */
   next(): RecordBatch;
+  /** What the records of all batches so far look like, and what they do not meet. */
+  finish(input: { duplicates: number }): Finished;
+}
+
+export interface Finished {
+  profile: Profile;
+  /** What the fields do not meet, in the order of the definition. */
+  findings: JobFinding[];
+  /** Fields with so many values that not all of them were compared for `unique`. */
+  notCompared: string[];
 }
 
 /** Creates a reader for one run. The memory of the reader is bounded, however long the run is. */
@@ -101,12 +131,25 @@ export function createBatchReader({
   onInvalid,
   limits,
   suppression,
+  expect,
 }: IngestSettings): BatchReader {
   let lines: readonly string[] = [];
   let taken = 0;
   let position = 0;
   let named = 0;
   const fields = new Set<string>();
+  const checks = new FieldChecks(expect.fields);
+  const profile = new RunProfile(checks.watches);
+
+  /** @returns whether the record is set aside */
+  function check(batch: RecordBatch, { id, value, body, bytes, fields: names }: ReadRecord): boolean {
+    checks.begin(id);
+    profile.add(value, names);
+    const reasons = checks.end();
+    if (reasons === undefined || expect.otherwise !== 'quarantine') return false;
+    batch.setAside.push({ id, position, body, bytes, reasons });
+    return true;
+  }
 
   function add(batch: RecordBatch, { id, body, bytes, fields: names }: ReadRecord): void {
     for (const name of names) {
@@ -147,6 +190,7 @@ export function createBatchReader({
         skipped: 0,
         suppressed: 0,
         named: [],
+        setAside: [],
         fields: [],
         more: false,
       };
@@ -155,7 +199,7 @@ export function createBatchReader({
       for (; taken < lines.length; taken += 1) {
         const line = lines[taken] as string;
         const isFull =
-          batch.records.size === MAX_BATCH_RECORDS ||
+          batch.records.size + batch.setAside.length >= MAX_BATCH_RECORDS ||
           bytes + line.length > MAX_BATCH_BYTES ||
           fieldsOfAll > MAX_BATCH_FIELDS;
         if (isFull && batch.emitted > 0) break;
@@ -174,7 +218,7 @@ export function createBatchReader({
             continue;
           }
           bytes += record.bytes;
-          add(batch, record);
+          if (!check(batch, record)) add(batch, record);
         } catch (error) {
           skip(batch, error);
         }
@@ -182,5 +226,10 @@ export function createBatchReader({
       batch.more = taken < lines.length;
       return batch;
     },
+    finish: ({ duplicates }) => ({
+      profile: profile.result({ duplicates }),
+      findings: checks.findings(),
+      notCompared: checks.notCompared,
+    }),
   };
 }

@@ -14,6 +14,7 @@ import type { StoreReader } from '../store/store.ts';
 import {
   type BatchReader,
   createBatchReader,
+  type Finished,
   type IngestSettings,
   type Lines,
   type RecordBatch,
@@ -26,13 +27,14 @@ export interface IngestThreadData {
 }
 
 /**
- * Messages to the ingest thread. Only `plan` gets a reply; its lines are added to the lines that remain from earlier
- * calls. When `plan` is sent, the previous batch may still be on its way to the database, but all earlier batches must
+ * Messages to the ingest thread. Only `plan` and `finish` get a reply; `finish` follows the last `plan`. The lines of `plan` are added to
+ * the lines that remain from earlier calls. When `plan` is sent, the previous batch may still be on its way to the database, but all earlier batches must
  * have been staged.
  */
 export type ToIngest =
   | { run: number; begin: { held: AttemptLease; settings: IngestSettings } }
   | { run: number; plan: Lines }
+  | { run: number; finish: { duplicates: number } }
   | { run: number; end: true }
   | { close: true };
 
@@ -40,7 +42,11 @@ export type ToIngest =
  * The reply to `plan`. `wait` means that the batch has an id in common with the previous batch, which must be staged
  * before the records can be compared. The next `plan` of the run confirms that the previous batch has been staged.
  */
-export type FromIngest = { run: number } & ({ planned: PlannedBatch | 'wait' } | { refused: Refusal });
+export type FromIngest = { run: number } & (
+  | { planned: PlannedBatch | 'wait' }
+  | { finished: Finished }
+  | { refused: Refusal }
+);
 
 /** A planned batch: its writes, and the `seq` of each unchanged record. */
 export interface PlannedBatch extends Omit<RecordBatch, 'records' | 'sizes'> {
@@ -86,6 +92,9 @@ async function serve(port: MessagePort): Promise<void> {
       });
     } else if ('end' in message) {
       runs.delete(message.run);
+    } else if ('finish' in message) {
+      const { reader } = runs.get(message.run) as Run;
+      port.postMessage({ run: message.run, finished: reader.finish(message.finish) } satisfies FromIngest);
     } else {
       port.postMessage(await reply(message.run, runs.get(message.run) as Run, message.plan));
     }

@@ -6,7 +6,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { AttemptLease } from '../model/job.ts';
 import type { Definition, Mode } from '../model/workflow.ts';
 import type { Store } from '../store/store.ts';
-import type { SkippedRecord } from './ingest-batch.ts';
+import type { Finished, SkippedRecord } from './ingest-batch.ts';
 import type { PlannedBatch } from './ingest-thread.ts';
 import type { Ingester } from './ingester.ts';
 
@@ -35,6 +35,10 @@ export interface Ingested {
   skipped: number;
   /** Number of records of suppressed people. */
   suppressed: number;
+  /** Number of records that were set aside. They are not staged. */
+  setAside: number;
+  /** What the records look like, and what they do not meet. */
+  found: Finished;
   /** The names of the records' fields in order of first appearance, at most 1,000. */
   fields: string[];
   /** The `seq` of every record in the run. */
@@ -63,18 +67,19 @@ export async function ingest(
   const { held, workflowId, definition, hasLeftovers = true } = input;
   if (hasLeftovers) await sweep(store, held);
 
-  const total: Ingested = {
+  const total: Omit<Ingested, 'found'> = {
     records: 0,
     duplicates: 0,
     existing: 0,
     skipped: 0,
     suppressed: 0,
+    setAside: 0,
     fields: [],
     seen: new SeenSet(),
   };
-  const { key, mode, onInvalid, limits } = definition;
+  const { key, mode, onInvalid, limits, expect } = definition;
   const suppression = await ingester.suppression({ teamId: held.teamId, workflowId });
-  const run = ingester.begin({ held, settings: { key, mode, onInvalid, limits, suppression } });
+  const run = ingester.begin({ held, settings: { key, mode, onInvalid, limits, expect, suppression } });
   /** Settles when the previous batch has been written. Meanwhile, the next batch is planned. */
   let staging = Promise.resolve();
   try {
@@ -83,13 +88,13 @@ export async function ingest(
       while (batch.more) batch = await planNext([]);
     }
     await staging;
+    return { ...total, found: await run.finish({ duplicates: total.duplicates }) };
   } finally {
     run.end();
     // This wait is necessary after an error too, so that no batch of the run is being written once this function
     // settles.
     await staging.catch(() => undefined);
   }
-  return total;
 
   async function planNext(lines: readonly string[]): Promise<PlannedBatch> {
     const batch = await run.plan(lines, staging);
@@ -131,11 +136,17 @@ export async function removeUnseen(store: Store, held: AttemptLease, seen: SeenS
   }
 }
 
-function add(total: Ingested, batch: PlannedBatch, written: readonly number[], mode: Mode): void {
+function add(
+  total: Omit<Ingested, 'found'>,
+  batch: PlannedBatch,
+  written: readonly number[],
+  mode: Mode,
+): void {
   total.records += batch.emitted;
   total.duplicates += batch.folded;
   total.skipped += batch.skipped;
   total.suppressed += batch.suppressed;
+  total.setAside += batch.setAside.length;
   total.fields.push(...batch.fields);
   // If a `seq` was already seen, its record also occurred in an earlier batch.
   for (const seq of written) {

@@ -3,12 +3,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { Problem } from '../model/error.ts';
+import { EXPECT_NOTHING } from '../model/expectations/expect.ts';
 import { silentLogger } from '../observe/log.ts';
 import { Ingester } from './ingester.ts';
 
 const BEGIN = {
   held: { teamId: 'team', jobId: 'job', attempt: 1 },
-  settings: { key: [], mode: 'replace', onInvalid: 'fail', limits: { records: 1 } },
+  settings: { key: [], mode: 'replace', onInvalid: 'fail', limits: { records: 1 }, expect: EXPECT_NOTHING },
 } as const;
 
 /** A thread that runs the code `does` for every message. */

@@ -7,7 +7,7 @@ import type { Logger } from '../observe/log.ts';
 import { FairPlaces } from '../std/fair-share.ts';
 import { startThread } from '../std/own-files.ts';
 import { Thread, ThreadOnDemand } from '../std/thread.ts';
-import { type IngestSettings, packLines, TooManyRecordsError } from './ingest-batch.ts';
+import { type Finished, type IngestSettings, packLines, TooManyRecordsError } from './ingest-batch.ts';
 import type { FromIngest, IngestThreadData, PlannedBatch, Refusal, ToIngest } from './ingest-thread.ts';
 import type { Suppression } from './suppress.ts';
 
@@ -29,6 +29,8 @@ export interface IngestRun {
    *   thread has died
    */
   plan(lines: readonly string[], before: Promise<unknown>): Promise<PlannedBatch>;
+  /** What the records of the run look like. Call it after the last `plan`. @throws Error if the thread has died */
+  finish(input: { duplicates: number }): Promise<Finished>;
   /** Discards the run's state. Calling it twice is harmless. */
   end(): void;
 }
@@ -79,6 +81,7 @@ export class Ingester {
         await before;
         return (await ask([])) as PlannedBatch;
       },
+      finish: (input) => thread.call(run, { run, finish: input }, finishedOf),
       end: () => {
         if (hasEnded) return;
         hasEnded = true;
@@ -100,9 +103,15 @@ function openThread(databaseUrl: string): Worker {
   return startThread('ingest-thread', { workerData });
 }
 
+function finishedOf(reply: FromIngest): Finished {
+  if ('finished' in reply) return reply.finished;
+  throw new Error('The ingest thread did not reply to `finish`');
+}
+
 function plannedOf(reply: FromIngest): PlannedBatch | 'wait' {
   if ('planned' in reply) return reply.planned;
-  throw errorOf(reply.refused);
+  if ('refused' in reply) throw errorOf(reply.refused);
+  throw new Error('The ingest thread did not reply to `plan`');
 }
 
 function errorOf({ kind, sentence, field }: Refusal): Error {

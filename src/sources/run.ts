@@ -64,7 +64,7 @@ export interface Run {
  */
 export type RunEnd =
   | { ok: true; state: unknown; unchanged?: boolean }
-  | { ok: false; reason: 'error' | 'source' | 'guard' | 'output' | 'memory'; error: string };
+  | { ok: false; reason: 'error' | 'source' | 'output' | 'memory'; error: string };
 
 /** Returns the options of a child process that all types of sources share. */
 export function childOptions(

@@ -65,8 +65,8 @@ test('names the setting of each mistake in a definition', async () => {
     [{ ...PUSH, mood: 'x' }, /mood/],
     [{ ...PUSH, mode: 'replcae' }, /`mode` .*replace/],
     [
-      { ...PUSH, limits: { timeout: 'soon' }, guards: { minRecords: -1 } },
-      /`limits\.timeout`.*; ?.*|`guards\.minRecords`/,
+      { ...PUSH, limits: { timeout: 'soon' }, expect: { records: { min: -1 } } },
+      /`limits\.timeout`.*; ?.*|`expect\.records\.min`/,
     ],
     [
       { ...PUSH, limits: { timeout: '168h', memory: '900GB' } },

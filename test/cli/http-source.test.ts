@@ -96,13 +96,13 @@ test('a file is previewed, tested and run; the second run changes nothing', asyn
 
   etag = '"2"';
   const emptied = await place.run('run', 'people');
-  assert.match(emptied.stderr, /guards\.minRecords/);
+  assert.match(emptied.stderr, /expect\.records\.min/);
 });
 
-test('a changed page fails the job through a guard, and an error of the host is retried', async (t) => {
+test('a changed page fails the job through an expectation, and an error of the host is retried', async (t) => {
   const { url } = await site(t, { '/people': [{ id: 1, mail: 'a@x' }, { id: 2 }] });
   const place = await makePlace(t, {
-    'default/guarded.yaml': `source: { type: http, url: "${url}/people" }\nfields: { id: id, email: mail }\nguards: { required: [email] }\n`,
+    'default/guarded.yaml': `source: { type: http, url: "${url}/people" }\nfields: { id: id, email: mail }\nexpect: { fields: { email: { filled: 100% } } }\n`,
     'default/gone.yaml': `source: { type: http, url: "${url}/gone" }\nretries: { max: 0 }\n`,
   });
   const reasonOf = async (id: string) => {
@@ -116,7 +116,10 @@ test('a changed page fails the job through a guard, and an error of the host is 
   };
   const guarded = await reasonOf('guarded');
   assert.deepEqual([guarded.code, guarded.reason, guarded.attempt], [1, 'guard', 1]);
-  assert.match(guarded.error, /`email` in 1 of 2 records, but 100 % must have it/);
+  assert.match(
+    guarded.error,
+    /`email` is filled in 50 % of the records, less than `expect\.fields\.email\.filled` \(100%\)/,
+  );
   const gone = await reasonOf('gone');
   assert.deepEqual([gone.code, gone.reason], [1, 'source']);
   assert.match(gone.error, /^GET .*\/gone returned 404 Not Found: Nothing here$/);

@@ -193,7 +193,7 @@ test('workflows test runs a file without a database, and compares records with p
 
   await writeFile(
     join(place.directory, file),
-    `guards: { maxDropPercent: 10 }\n${shell('echo "{\\"id\\":1}"')}`,
+    `expect: { records: { drop: 10% } }\n${shell('echo "{\\"id\\":1}"')}`,
   );
   const [guarded, failing, push] = await Promise.all([
     place.run('workflows', 'test', file),
@@ -201,7 +201,7 @@ test('workflows test runs a file without a database, and compares records with p
     place.run('workflows', 'test', 'workflows/default/pushed.yaml'),
   ]);
   assert.equal(guarded.code, 1);
-  assert.match(guarded.stdout, /would fail \(guard\): .*maxDropPercent/);
+  assert.match(guarded.stdout, /would fail \(guard\): .*records\.drop/);
   assert.equal(failing.code, 7);
   assert.match(failing.stdout, /would fail \(timeout\): .*`limits\.timeout`/);
   assert.equal(push.code, 2);

@@ -146,7 +146,7 @@ test('every error says what is wrong, with its exit code', async (t) => {
   await once(socket, 'listening');
   for (const [args, code, sentence] of [
     [['import', 'a.json', '--workflow', 'people'], 1, /Record 2 is invalid: .*`id`/],
-    [['import', 'empty.csv', '--workflow', 'people'], 1, /minRecords/],
+    [['import', 'empty.csv', '--workflow', 'people'], 1, /expect\.records\.min/],
     [['import', 'none.json', '--workflow', 'people'], 3, /There is no file none.json/],
     [['import', 'a.txt', '--workflow', 'people'], 2, /does not determine its format/],
     [['import', 'pipe.json', '--workflow', 'people'], 1, /ENXIO/],

@@ -12,8 +12,8 @@ const service = await startService({
     'default/many.yaml': PUSHED,
     'default/few.yaml': PUSHED,
     'default/turned.yaml': PUSHED,
-    'default/strict.yaml': `${PUSHED}guards: { maxDropPercent: 10 }\n`,
-    'default/open.yaml': `${PUSHED}guards: { maxDropPercent: 100 }\n`,
+    'default/strict.yaml': `${PUSHED}expect: { records: { drop: 10% } }\n`,
+    'default/open.yaml': `${PUSHED}expect: { records: { drop: 100% } }\n`,
     'default/file.yaml': PUSHED,
   },
 });
@@ -41,10 +41,7 @@ test('a push of one record does not remove 50 others without `allowDrop`', async
   await push('many', people(0, 50));
   const refused = await push('many', people(0, 1));
   assert.equal(refused.status, 422);
-  assert.match(
-    refused.body.error,
-    /has 1 of 50 records.*mode=upsert.*allowDrop=true.*guards\.maxDropPercent/,
-  );
+  assert.match(refused.body.error, /has 1 of 50 records.*mode=upsert.*allowDrop=true.*expect\.records\.drop/);
   assert.equal((await push('many', people(0, 1), '?mode=upsert')).body.records.total, 50);
   const allowed = await push('many', people(0, 1), '?allowDrop=true');
   assert.deepEqual([allowed.status, allowed.body.records.removed], [200, 49]);
@@ -74,7 +71,7 @@ test('the guard of a workflow replaces the default, even if the push allows more
   for (const query of ['', '?allowDrop=true']) {
     const { status, body } = await push('strict', people(0, 40), query);
     assert.equal(status, 422);
-    assert.match(body.error, /guards\.maxDropPercent \(10 %\)/);
+    assert.match(body.error, /expect\.records\.drop` \(10%\)/);
   }
   await push('open', people(0, 50));
   assert.equal((await push('open', people(0, 1))).status, 200);

@@ -14,7 +14,7 @@ const service = await startService({
     'default/people.yaml': PUSHED,
     'default/formats.yaml': PUSHED,
     'default/upserted.yaml': `${PUSHED}mode: upsert\nkey: [mail]\n`,
-    'default/guarded.yaml': `${PUSHED}guards: { minRecords: 2 }\nlimits: { records: 4 }\n`,
+    'default/guarded.yaml': `${PUSHED}expect: { records: { min: 2 } }\nlimits: { records: 4 }\n`,
     'default/twice.yaml': PUSHED,
     'default/broken.yaml': PUSHED,
     'default/large.yaml': PUSHED,
@@ -170,7 +170,7 @@ test('a push with an error publishes nothing, and names the reason and the posit
   const json = { 'content-type': 'application/json' };
   const csv = { 'content-type': 'text/csv' };
   for (const [body, headers, reason, sentence] of [
-    ['{"id":1}', {}, 'guard', /minRecords/],
+    ['{"id":1}', {}, 'guard', /expect\.records\.min/],
     ['{"id":1}\n{"name":"x"}', {}, 'invalid_record', /Record 2 .*`id`/],
     ['{"id":1}\n{oops}', {}, 'invalid_record', /Record 2 .*not valid JSON/],
     ['1\n2\n3\n4\n5'.replace(/\d/g, '{"id":"$&"}'), {}, 'output', /limits\.records/],

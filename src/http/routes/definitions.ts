@@ -86,10 +86,11 @@ export const putWorkflow: Operation<KeyedCall<'apiSecrets' | 'ceilings' | 'defin
           description: 'Priority among the waiting jobs of the team: jobs with a higher number start first',
         },
         retries: { type: 'object', description: '`max` and `backoff` (only for `http`)' },
-        guards: {
+        expect: {
           type: 'object',
-          description: '`minRecords` and `maxDropPercent`; for `http` also `required` and `minFilledPercent`',
+          description: '`records`, `fields`, `fresh` and `otherwise`: what the records must be',
         },
+        guards: { type: 'object', description: 'Earlier form of `expect`' },
         limits: { type: 'object', description: '`timeout`, `memory`, `output` and `records`' },
       },
     },

@@ -97,23 +97,6 @@ test('fields of HTML are texts as browsers show them, attributes and lists', asy
   ]);
 });
 
-test('a guard on filled fields detects a page that has changed', async (t) => {
-  const { url } = await site(t, { '/': [{ id: 1, mail: 'a@x' }, { id: 2 }, { id: 3, mail: '' }] });
-  const fields = { id: '$.id', email: '$.mail' };
-  const guarded = async (guards: object) =>
-    (await take({ source: { url: `${url}/` }, fields, guards })).end.guard;
-  assert.match(
-    (await guarded({ required: ['email'] })) ?? '',
-    /`email` in 1 of 3 records, but 100 % must have it/,
-  );
-  assert.match(
-    (await guarded({ minFilledPercent: 50 })) ?? '',
-    /`email` in 1 of 3 records, but 50 % must have it/,
-  );
-  assert.equal(await guarded({ required: ['email'], minFilledPercent: 30 }), undefined);
-  assert.equal(await guarded({ required: ['id'] }), undefined);
-});
-
 test('numbers are parsed in common notations', () => {
   const cases: [text: string, decimal: '.' | ',', number: number | undefined][] = [
     ['1,234.50', '.', 1234.5],

@@ -1,5 +1,5 @@
 /** Extracts the fields of a record from one part of a response, and counts how often each field is filled. */
-import type { Field, HttpSource } from '../../model/http-source.ts';
+import type { Field } from '../../model/http-source.ts';
 import type { Grammar, Lookup } from './paths.ts';
 
 /** The outcome of reading one field. `unread` is a text that could not be converted to a date, number or URL. */
@@ -270,8 +270,6 @@ export interface FillCount {
   filled(): ReadonlyMap<string, number>;
   /** Returns log lines about fields that were not filled in every record. */
   sentences(): string[];
-  /** Returns the error message of the guard on filled fields. Undefined if the guard does not prevent publishing. */
-  mistake(filled: HttpSource['filled']): string | undefined;
 }
 
 const EXAMPLE = 60;
@@ -280,8 +278,6 @@ export function countFills(names: readonly string[]): FillCount {
   const counts = new Map(names.map((name) => [name, 0]));
   const unread = new Map<string, { count: number; example: string }>();
   let records = 0;
-
-  const percent = (name: string) => ((counts.get(name) ?? 0) * 100) / records;
 
   return {
     record: () => {
@@ -311,18 +307,6 @@ export function countFills(names: readonly string[]): FillCount {
           ? [`The field \`${name}\` was found in ${count} of ${records} records${said}`]
           : [];
       });
-    },
-    mistake(filled) {
-      if (filled == null || records === 0) return undefined;
-      const poor = (filled.fields ?? [...counts.keys()]).filter((name) => percent(name) < filled.minPercent);
-      if (poor.length === 0) return undefined;
-      const said = poor
-        .map((name) => `\`${name}\` in ${counts.get(name) ?? 0} of ${records} records`)
-        .join(', ');
-      return (
-        `The guard on filled fields prevented publishing: ${said}, but ${filled.minPercent} % must have it. ` +
-        'The published records are unchanged. Check whether the format of the source has changed'
-      );
     },
   };
 }

@@ -103,8 +103,7 @@ export async function previewSource(input: PreviewInput): Promise<Preview> {
         if (preview.read >= most) throw new Enough();
       }
     } catch (error) {
-      if (error instanceof Enough)
-        return { unchanged: false, state: {}, guard: fills.mistake(source.filled) };
+      if (error instanceof Enough) return { unchanged: false, state: {} };
       throw error;
     } finally {
       await reading.return(undefined as never).catch(() => undefined);

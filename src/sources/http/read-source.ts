@@ -42,8 +42,6 @@ export interface SourceEnd {
   state: unknown;
   /** Whether all responses were 304, so that no records were read. */
   unchanged: boolean;
-  /** The error message of the guard on filled fields. Undefined if the guard does not prevent publishing. */
-  guard: string | undefined;
 }
 
 /**
@@ -115,7 +113,6 @@ async function* readAll(
       ...(answers === undefined ? {} : { answers }),
     },
     unchanged: !changed,
-    guard: fills.mistake(source.filled),
   };
 }
 
@@ -169,14 +166,11 @@ async function* readPages(
 /** The result that the program writes to file descriptor 4. */
 export type HarnessResult =
   | { ok: true; state: unknown; unchanged: boolean }
-  | { ok: false; reason: 'source' | 'guard' | 'error'; error: string };
+  | { ok: false; reason: 'source' | 'error'; error: string };
 
 export async function outcomeOf(read: () => Promise<SourceEnd>): Promise<HarnessResult> {
   try {
-    const { state, unchanged, guard } = await read();
-    return guard === undefined
-      ? { ok: true, state, unchanged }
-      : { ok: false, reason: 'guard', error: guard };
+    return { ok: true, ...(await read()) };
   } catch (error) {
     if (error instanceof SourceError || error instanceof UnreadableError || error instanceof MalformedError) {
       return { ok: false, reason: 'source', error: error.message };

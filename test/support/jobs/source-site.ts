@@ -70,7 +70,7 @@ export interface Taken {
  * @param input.named additional origins that may have loopback addresses
  */
 export async function take(
-  settings: { source: object; fields?: object; guards?: object; mode?: string },
+  settings: { source: object; fields?: object; mode?: string },
   input: {
     state?: unknown;
     turns?: HostTurns;

@@ -1,0 +1,205 @@
+/** Checks the fields of each record of a run against what the workflow expects, in the walk of `RunProfile`. */
+import {
+  type Expect,
+  type FieldExpect,
+  type JobFinding,
+  MAX_EXAMPLES,
+  type ValueType,
+} from '../../model/expectations/expect.ts';
+import { compareDates, isOfType } from '../../model/expectations/value-types.ts';
+import { patternOf } from '../../model/expressions/pattern.ts';
+import type { Watch } from './run-profile.ts';
+import { UniqueValues } from './unique-values.ts';
+
+/** Why a record does not meet an expectation of a field. */
+export type Broken = Pick<JobFinding, 'expectation' | 'found' | 'limit'> & { field: string };
+
+/** Values in findings are shortened to this number of characters. */
+const SHOWN = 100;
+/** A longer text does not match a pattern: the time of a search grows with the text. */
+const MAX_MATCHED = 10_000;
+
+/** The checks of all fields, for one run. Memory does not grow with the number of records, except for `unique`. */
+export class FieldChecks {
+  /** By path of the field, for `RunProfile`. */
+  readonly watches: ReadonlyMap<string, Watch>;
+  readonly #fields: FieldCheck[];
+  readonly #required: FieldCheck[];
+  readonly #current: Current = { position: 0, id: '', broken: undefined };
+
+  constructor(fields: Expect['fields']) {
+    this.#fields = Object.entries(fields).map(
+      ([name, expected]) => new FieldCheck(name, expected, this.#current),
+    );
+    this.#required = this.#fields.filter(({ expected }) => expected.filled !== null);
+    this.watches = new Map(this.#fields.map((field) => [field.name, field.watch]));
+  }
+
+  /** Starts the next record. Until `end`, the watches must be called with its filled values. */
+  begin(id: string): void {
+    const current = this.#current;
+    current.position += 1;
+    current.id = id;
+    current.broken = undefined;
+  }
+
+  /** @returns what the record does not meet, of the expectations that a single record can meet */
+  end(): Broken[] | undefined {
+    for (const field of this.#required) field.noteEmpty();
+    return this.#current.broken;
+  }
+
+  /** Findings of the run so far, in the order of the definition. */
+  findings(): JobFinding[] {
+    return this.#fields.flatMap((field) => field.findings());
+  }
+
+  /** Fields with so many values that not all of them were compared for `unique`. */
+  get notCompared(): string[] {
+    return this.#fields.filter(({ unique }) => unique?.isFull).map(({ name }) => name);
+  }
+}
+
+/** The record that is being checked. */
+interface Current {
+  position: number;
+  id: string;
+  broken: Broken[] | undefined;
+}
+
+interface Check {
+  expectation: string;
+  limit: JobFinding['limit'];
+  fails(value: unknown): boolean;
+  count: number;
+  found: JobFinding['found'];
+  examples: string[];
+}
+
+class FieldCheck {
+  readonly name: string;
+  readonly expected: FieldExpect;
+  readonly unique: UniqueValues | undefined;
+  readonly #current: Current;
+  readonly #checks: readonly Check[];
+  readonly #empty: string[] = [];
+  #filled = 0;
+  /** Position of the last record in which the field is filled. */
+  #position = 0;
+
+  constructor(name: string, expected: FieldExpect, current: Current) {
+    this.name = name;
+    this.expected = expected;
+    this.unique = expected.unique ? new UniqueValues() : undefined;
+    this.#current = current;
+    this.#checks = checksOf(expected, (value) => this.unique?.add(keyOf(value), current.id) ?? false);
+  }
+
+  readonly watch: Watch = (value) => {
+    this.#filled += 1;
+    this.#position = this.#current.position;
+    for (const check of this.#checks) if (check.fails(value)) this.#note(check, shown(value));
+  };
+
+  #note(check: Check, found: JobFinding['found']): void {
+    const { expectation, limit, examples } = check;
+    if (check.count === 0) check.found = found;
+    check.count += 1;
+    if (examples.length < MAX_EXAMPLES) examples.push(this.#current.id);
+    this.#current.broken ??= [];
+    this.#current.broken.push({ field: this.name, expectation, found, limit });
+  }
+
+  noteEmpty(): void {
+    const { position, id } = this.#current;
+    if (this.#position !== position && this.#empty.length < MAX_EXAMPLES) this.#empty.push(id);
+  }
+
+  findings(): JobFinding[] {
+    const { name: field } = this;
+    const { filled } = this.expected;
+    const { position: records } = this.#current;
+    const ofRecords = this.#checks
+      .filter(({ count }) => count > 0)
+      .map(({ expectation, limit, count, found, examples }) => {
+        return { expectation, field, found, limit, count, examples: [...examples], drift: false };
+      });
+    if (filled === null || this.#filled * 100 >= filled * records) return ofRecords;
+    const ofRun = {
+      expectation: 'filled',
+      field,
+      found: Math.floor((this.#filled * 1_000) / records) / 10,
+      limit: filled,
+      count: records - this.#filled,
+      examples: [...this.#empty],
+      drift: false,
+    };
+    return [ofRun, ...ofRecords];
+  }
+}
+
+/** @param isRepeated whether another record has the value */
+function checksOf(
+  { type, min, max, oneOf, matches, unique }: FieldExpect,
+  isRepeated: Check['fails'],
+): Check[] {
+  const checks: Check[] = [];
+  const add = (expectation: string, limit: JobFinding['limit'], fails: Check['fails']) =>
+    checks.push({ expectation, limit, fails, count: 0, found: null, examples: [] });
+  if (type !== null) add('type', type, (value) => !isOfType(value, type));
+  if (min !== null)
+    add(
+      'min',
+      min,
+      comparison(type, min, (difference) => difference < 0),
+    );
+  if (max !== null)
+    add(
+      'max',
+      max,
+      comparison(type, max, (difference) => difference > 0),
+    );
+  if (oneOf !== null) {
+    const values = new Set<unknown>(oneOf);
+    add('oneOf', shown(oneOf), (value) => !values.has(value));
+  }
+  if (matches !== null) {
+    const pattern = patternOf(matches);
+    add('matches', matches, (value) => {
+      return typeof value !== 'string' || value.length > MAX_MATCHED || !pattern.test(value);
+    });
+  }
+  if (unique) add('unique', true, isRepeated);
+  return checks;
+}
+
+/** Compares values with a bound. A value of another type is not compared: only `type` reports it. */
+function comparison(
+  type: ValueType | null,
+  bound: number | string,
+  isWrong: (difference: number) => boolean,
+): Check['fails'] {
+  if (typeof bound === 'string') {
+    return (value) => isOfType(value, type ?? 'date') && isWrong(compareDates(value as string, bound));
+  }
+  if (type === 'number' || type === 'integer') {
+    return (value) =>
+      typeof value === 'number'
+        ? isWrong(value - bound)
+        : JSON.isRawJSON(value) && isWrong(Number(value.rawJSON) - bound);
+  }
+  if (type === 'list') return (value) => Array.isArray(value) && isWrong(value.length - bound);
+  return (value) => typeof value === 'string' && isWrong(value.length - bound);
+}
+
+/** Values that are equal in JSON have the same key, and a text never has that of a number. */
+function keyOf(value: unknown): string {
+  return typeof value === 'string' ? value : `\u0000${JSON.stringify(value)}`;
+}
+
+/** A short value for people. */
+function shown(value: unknown): NonNullable<JobFinding['found']> {
+  if (typeof value === 'number' || typeof value === 'boolean') return value;
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  return text.length > SHOWN ? `${text.slice(0, SHOWN).toWellFormed()}…` : text;
+}
