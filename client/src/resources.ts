@@ -105,7 +105,7 @@ export interface WebhookDetail {
 export interface Decision {
   webhookId: string;
   eventId: string;
-  eventType: 'workflow_queued' | 'workflow_started' | 'workflow_data_change' | 'workflow_finished' | 'workflow_failed' | 'workflow_canceled' | 'webhook_test' | 'webhook_paused' | 'webhook_failing' | 'webhook_digest';
+  eventType: 'workflow_queued' | 'workflow_started' | 'workflow_data_change' | 'workflow_finished' | 'workflow_failed' | 'workflow_canceled' | 'workflow_stale' | 'workflow_recovered' | 'webhook_test' | 'webhook_paused' | 'webhook_failing' | 'webhook_digest';
   /** `sequence` of the event. */
   sequence: number;
   /** ID of the workflow. `null` if the event is about no workflow. */
@@ -138,7 +138,7 @@ export interface Delivery {
   id: string;
   webhookId: string;
   eventId: string;
-  eventType: 'workflow_queued' | 'workflow_started' | 'workflow_data_change' | 'workflow_finished' | 'workflow_failed' | 'workflow_canceled' | 'webhook_test' | 'webhook_paused' | 'webhook_failing' | 'webhook_digest';
+  eventType: 'workflow_queued' | 'workflow_started' | 'workflow_data_change' | 'workflow_finished' | 'workflow_failed' | 'workflow_canceled' | 'workflow_stale' | 'workflow_recovered' | 'webhook_test' | 'webhook_paused' | 'webhook_failing' | 'webhook_digest';
   origin: 'event' | 'test' | 'replay';
   state: 'waiting' | 'delivered' | 'dead' | 'canceled';
   /** Number of attempts made so far. */
@@ -193,7 +193,7 @@ export interface DeliveryDetail {
   id: string;
   webhookId: string;
   eventId: string;
-  eventType: 'workflow_queued' | 'workflow_started' | 'workflow_data_change' | 'workflow_finished' | 'workflow_failed' | 'workflow_canceled' | 'webhook_test' | 'webhook_paused' | 'webhook_failing' | 'webhook_digest';
+  eventType: 'workflow_queued' | 'workflow_started' | 'workflow_data_change' | 'workflow_finished' | 'workflow_failed' | 'workflow_canceled' | 'workflow_stale' | 'workflow_recovered' | 'webhook_test' | 'webhook_paused' | 'webhook_failing' | 'webhook_digest';
   origin: 'event' | 'test' | 'replay';
   state: 'waiting' | 'delivered' | 'dead' | 'canceled';
   /** Number of attempts made so far. */
@@ -647,6 +647,10 @@ export interface Workflow {
   paused: boolean;
   /** Time when the workflow was paused. `null` if it is not paused. */
   pausedAt: string | null;
+  /** Time by which a run must succeed; if the workflow is stale, this time has passed. `null` if the definition has no `fresh` or the workflow is paused. */
+  freshUntil: string | null;
+  /** Time when the workflow was found to be stale: no run has succeeded for `fresh`. `null` if it is not stale. */
+  staleSince: string | null;
   /** Newest version of the records. 0 before the first. */
   version: number;
   /** Number of records in the newest version. */
@@ -660,7 +664,7 @@ export interface Workflow {
 }
 
 /** Event, exactly as webhooks receive it. */
-export type FlowhookEvent = (WorkflowQueuedEvent | WorkflowStartedEvent | WorkflowDataChangeEvent | WorkflowFinishedEvent | WorkflowFailedEvent | WorkflowCanceledEvent | WebhookTestEvent | WebhookPausedEvent | WebhookFailingEvent | WebhookDigestEvent) & { workflowId?: string; jobId?: string };
+export type FlowhookEvent = (WorkflowQueuedEvent | WorkflowStartedEvent | WorkflowDataChangeEvent | WorkflowFinishedEvent | WorkflowFailedEvent | WorkflowCanceledEvent | WorkflowStaleEvent | WorkflowRecoveredEvent | WebhookTestEvent | WebhookPausedEvent | WebhookFailingEvent | WebhookDigestEvent) & { workflowId?: string; jobId?: string };
 
 export interface WorkflowQueuedEventData {
   workflowId: string;
@@ -874,6 +878,84 @@ export interface WorkflowCanceledEvent {
   jobId: string;
   finishedAt: string;
   data: WorkflowCanceledEventData;
+}
+
+export interface WorkflowStaleEventDataLastJob {
+  id: string;
+  state: 'finished' | 'failed' | 'canceled';
+  finishedAt: string;
+  /** Reason why it failed, or who canceled it. */
+  error: string | null;
+}
+
+export interface WorkflowStaleEventData {
+  workflowId: string;
+  /** How long no run has succeeded, for people. */
+  reason: string;
+  /** `fresh` of the definition, in milliseconds. */
+  freshMs: number;
+  /** Time of the last successful run, or of a later change of `fresh` or end of a pause. */
+  waitingSince: string;
+  /** Time by which a run should have succeeded: `waitingSince` plus `freshMs`. */
+  dueAt: string;
+  /** Newest version of the records. 0 if there is none. */
+  version: number;
+  /** Most recent job that has ended. `null` if there is none. */
+  lastJob: WorkflowStaleEventDataLastJob | null;
+}
+
+/** No run of the workflow has succeeded for the time that its definition sets as `fresh`. Sent once; a run that succeeds causes `workflow_recovered`. */
+export interface WorkflowStaleEvent {
+  /** Event ID, sent as the header `webhook-id` in every attempt. */
+  id: string;
+  /** Team that the event belongs to. */
+  teamId: string;
+  /** Type of the event. Standard Webhooks uses this field name. */
+  type: 'workflow_stale';
+  /** Same value as `type`, for receivers that expect this name. */
+  eventType: 'workflow_stale';
+  /** Time of the event, in ISO 8601 (UTC with milliseconds). */
+  timestamp: string;
+  /** Position among the events of the team. */
+  sequence: number;
+  data: WorkflowStaleEventData;
+  workflowId: string;
+}
+
+export interface WorkflowRecoveredEventData {
+  workflowId: string;
+  jobId: string;
+  state: 'finished';
+  queuedAt: string;
+  startedAt: string;
+  finishedAt: string;
+  /** Newest version of the records. */
+  version: number;
+  records: WorkflowDataChangeEventDataRecords;
+  /** URL of the records; reading them requires an API key. */
+  dataUrl: string;
+  /** Time of `workflow_stale`. */
+  staleSince: string;
+}
+
+/** A job of a stale workflow has finished, so the workflow is not stale any more. Follows `workflow_finished` of this job. */
+export interface WorkflowRecoveredEvent {
+  /** Event ID, sent as the header `webhook-id` in every attempt. */
+  id: string;
+  /** Team that the event belongs to. */
+  teamId: string;
+  /** Type of the event. Standard Webhooks uses this field name. */
+  type: 'workflow_recovered';
+  /** Same value as `type`, for receivers that expect this name. */
+  eventType: 'workflow_recovered';
+  /** Time of the event, in ISO 8601 (UTC with milliseconds). */
+  timestamp: string;
+  /** Position among the events of the team. */
+  sequence: number;
+  workflowId: string;
+  jobId: string;
+  finishedAt: string;
+  data: WorkflowRecoveredEventData;
 }
 
 export interface WebhookTestEventData {
@@ -1288,7 +1370,7 @@ export interface InspectorAnswer {
 }
 
 export interface EventKind {
-  type: 'workflow_queued' | 'workflow_started' | 'workflow_data_change' | 'workflow_finished' | 'workflow_failed' | 'workflow_canceled' | 'webhook_test' | 'webhook_paused' | 'webhook_failing' | 'webhook_digest';
+  type: 'workflow_queued' | 'workflow_started' | 'workflow_data_change' | 'workflow_finished' | 'workflow_failed' | 'workflow_canceled' | 'workflow_stale' | 'workflow_recovered' | 'webhook_test' | 'webhook_paused' | 'webhook_failing' | 'webhook_digest';
   /** Other names that subscriptions may use, in any letter case. `*` subscribes to all types. */
   aliases: string[];
   description: string;

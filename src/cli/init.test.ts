@@ -130,7 +130,12 @@ test('`--notify` creates a webhook that writes to people when something breaks, 
   const [{ url, format, workflowId, events }] = JSON.parse(listed.stdout);
   assert.deepEqual(
     [url, format, workflowId, events],
-    [slack, 'slack', null, ['workflow_failed', 'webhook_failing', 'webhook_paused']],
+    [
+      slack,
+      'slack',
+      null,
+      ['workflow_failed', 'workflow_stale', 'workflow_recovered', 'webhook_failing', 'webhook_paused'],
+    ],
   );
 
   const server = await startServerProcess({}, { directory: join(directory, 'new') });

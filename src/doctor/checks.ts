@@ -18,6 +18,7 @@ import {
   decisions,
   deliveries,
   failingWorkflows,
+  freshness,
   schedules,
   waitingJobs,
   webhookEvents,
@@ -31,5 +32,14 @@ export const CHECKS: readonly Check[] = [
   ...[database, schema, damage, encryptionKey, notifications],
   ...[backupAge, backupPlace],
   ...[port, certificate, outbound, mail],
-  ...[failingWorkflows, schedules, waitingJobs, webhookHealth, webhookEvents, decisions, deliveries],
+  ...[
+    failingWorkflows,
+    freshness,
+    schedules,
+    waitingJobs,
+    webhookHealth,
+    webhookEvents,
+    decisions,
+    deliveries,
+  ],
 ];

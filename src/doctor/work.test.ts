@@ -133,3 +133,17 @@ test('deliveries that have waited for more than an hour are reported', async () 
   assert.match((await find('deliveries', true)).what, /Delivery backlog: 1, the oldest waiting 2 h/);
   assert.equal((await find('deliveries', true)).status, 'warning');
 });
+
+test('a stale workflow is reported until it is paused', async () => {
+  assert.match((await find('freshness', false)).what, /No workflow sets `fresh`/);
+  const definition = definitionOf("source: { type: command, command: ['true'] }\nexpect: { fresh: 2h }\n");
+  await store.workflows.apply({ teamId, id: 'prices', definition, hash: 'prices', nextRunAt: null });
+  assert.match((await find('freshness', false)).what, /1 workflow with `fresh`, none stale/);
+  nowMs += 3 * 60 * MINUTE_MS;
+  await store.freshness.markStale({ teamId, limit: 9 });
+  const stale = await find('freshness', false);
+  assert.equal(stale.status, 'warning');
+  assert.match(stale.what, /has succeeded in time: acme\/prices by 1 h$/);
+  await store.workflows.pause({ teamId, id: 'prices' });
+  assert.equal((await find('freshness', false)).status, 'ok');
+});

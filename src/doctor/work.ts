@@ -53,6 +53,26 @@ export const failingWorkflows: Check = ofStore('work', 'workflows', async (store
   });
 });
 
+export const freshness: Check = ofStore('work', 'freshness', async (store) => {
+  let watched = 0;
+  const stale: string[] = [];
+  for await (const { slug, workflows } of teamsOf(store)) {
+    for (const { id, freshDueAt, staleSince, pausedAt } of workflows) {
+      if (freshDueAt === null || pausedAt !== null) continue;
+      watched += 1;
+      const staleMs = staleSince === null ? 0 : store.now() - freshDueAt;
+      if (staleSince !== null) stale.push(`${slug}/${id} by ${durationWords(staleMs)}`);
+    }
+  }
+  if (watched === 0) return ok('No workflow sets `fresh`');
+  if (stale.length === 0) return ok(`${countWords(watched, 'workflow')} with \`fresh\`, none stale`);
+  return warning({
+    what: `No run of these workflows has succeeded in time: ${listed(stale)}`,
+    why: 'Their sources fail, nothing runs them, or nobody pushes their records',
+    fix: '`flowhook workflows show ID` shows the schedule and the last job, and `flowhook run ID` starts a run',
+  });
+});
+
 export const schedules: Check = ofStore('work', 'schedules', async (store, _settings, { isServed }) => {
   if (isServed === false) return skipped('Not checked', 'Schedules need a running server');
   const now = store.now();

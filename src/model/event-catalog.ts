@@ -176,6 +176,63 @@ const DATA: Readonly<Record<EventType, { description: string; schema: JsonSchema
       attempt: 1,
     },
   },
+  workflow_stale: {
+    description:
+      'No run of the workflow has succeeded for the time that its definition sets as `fresh`. Sent once; a run that succeeds ' +
+      'causes `workflow_recovered`.',
+    schema: closed({
+      workflowId: nonEmpty(),
+      reason: nonEmpty('How long no run has succeeded, for people'),
+      freshMs: count('`fresh` of the definition, in milliseconds'),
+      waitingSince: time(
+        'Time of the last successful run, or of a later change of `fresh` or end of a pause',
+      ),
+      dueAt: time('Time by which a run should have succeeded: `waitingSince` plus `freshMs`'),
+      version: count('Newest version of the records. 0 if there is none'),
+      lastJob: as(
+        'Most recent job that has ended. `null` if there is none',
+        nullable(
+          closed({
+            id: nonEmpty(),
+            state: choice(['finished', 'failed', 'canceled']),
+            finishedAt: time(),
+            error: nullable(text('Reason why it failed, or who canceled it')),
+          }),
+        ),
+      ),
+    }).schema,
+    example: {
+      workflowId: exampleJob.workflowId,
+      reason: 'No run has succeeded for 1 day 2 h',
+      freshMs: 93_600_000,
+      waitingSince: '2025-12-31T04:00:00.000Z',
+      dueAt: QUEUED_AT,
+      version: 17,
+      lastJob: {
+        id: exampleJob.jobId,
+        state: 'failed',
+        finishedAt: '2025-12-31T18:00:00.000Z',
+        error: 'The command ended with exit code 7',
+      },
+    },
+  },
+  workflow_recovered: {
+    description:
+      'A job of a stale workflow has finished, so the workflow is not stale any more. Follows `workflow_finished` of this job.',
+    schema: closed({
+      ...job('finished'),
+      ...startedAndFinished,
+      ...published,
+      staleSince: time('Time of `workflow_stale`'),
+    }).schema,
+    example: {
+      ...exampleJob,
+      state: 'finished',
+      ...exampleTimes,
+      ...examplePublished,
+      staleSince: '2025-12-31T18:30:00.000Z',
+    },
+  },
   webhook_test: {
     description:
       'A test event. Only the tested webhook receives this event, even if it is not subscribed to this type.',
@@ -308,7 +365,7 @@ export const EVENT_CATALOG: readonly EventKind[] = EVENT_TYPES.map((type) => ({
 }));
 
 function isOfJob(type: EventType): boolean {
-  return type.startsWith('workflow_');
+  return type.startsWith('workflow_') && type !== 'workflow_stale';
 }
 
 function hasEnded(type: EventType): boolean {
@@ -327,7 +384,7 @@ function bodySchema(type: EventType): JsonSchema {
     ...(hasEnded(type) ? { finishedAt: time() } : {}),
     data: raw(DATA[type].schema),
     // Events about a webhook that receives the events of all workflows have no `workflowId`.
-    ...(isOfJob(type) ? {} : { workflowId: optional(nonEmpty()) }),
+    ...(isOfJob(type) ? {} : { workflowId: type === 'workflow_stale' ? nonEmpty() : optional(nonEmpty()) }),
   });
   return { ...body.schema, description: DATA[type].description };
 }

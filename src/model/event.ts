@@ -1,4 +1,5 @@
 /** Names and aliases of events, and the JSON of their bodies. */
+import { durationWords } from '../std/amounts.ts';
 import { toIso } from '../std/clock.ts';
 import { nearest } from '../std/nearest.ts';
 import type { RecordCounts } from './job.ts';
@@ -10,6 +11,8 @@ export const EVENT_TYPES = [
   'workflow_finished',
   'workflow_failed',
   'workflow_canceled',
+  'workflow_stale',
+  'workflow_recovered',
   'webhook_test',
   'webhook_paused',
   'webhook_failing',
@@ -26,6 +29,9 @@ const ALIASES: Readonly<Record<string, EventType | '*'>> = {
   ...aliases('workflow_finished', ['finished', 'completed', 'succeeded', 'success']),
   ...aliases('workflow_failed', ['failed', 'error']),
   ...aliases('workflow_canceled', ['canceled', 'cancelled', 'aborted']),
+  'workflow.stale': 'workflow_stale',
+  'data.stale': 'workflow_stale',
+  'workflow.recovered': 'workflow_recovered',
   'data.changed': 'workflow_data_change',
   'data.change': 'workflow_data_change',
   'data.updated': 'workflow_data_change',
@@ -147,6 +153,40 @@ export function changesUrl(input: {
   const { publicUrl, workflowId, previousVersion, version } = input;
   const path = `/v1/workflows/${encodeURIComponent(workflowId)}/changes`;
   return `${publicUrl}${path}?since=${previousVersion}&until=${version}`;
+}
+
+/** The `data` of `workflow_stale`. Times in epoch milliseconds. */
+export function staleData({
+  nowMs,
+  workflowId,
+  freshMs,
+  freshDueAt,
+  version,
+  lastJob,
+}: {
+  nowMs: number;
+  workflowId: string;
+  freshMs: number;
+  freshDueAt: number;
+  version: number;
+  /** The most recent job that has ended. */
+  lastJob: { id: string; state: string; finishedAt: number | null; error: string | null } | null;
+}): Record<string, unknown> {
+  const waitingSince = freshDueAt - freshMs;
+  return {
+    workflowId,
+    reason: `No run has succeeded for ${durationWords(nowMs - waitingSince)}`,
+    freshMs,
+    waitingSince: toIso(waitingSince),
+    dueAt: toIso(freshDueAt),
+    version,
+    lastJob: lastJob && {
+      id: lastJob.id,
+      state: lastJob.state,
+      finishedAt: toIso(lastJob.finishedAt as number),
+      error: lastJob.error,
+    },
+  };
 }
 
 /** The `data` of `webhook_test`. */

@@ -91,6 +91,13 @@ export interface Workflow {
   oldestVersion: number;
   /** When the schedule is next due; null without a schedule. Does not change while the workflow is paused. */
   nextRunAt: number | null;
+  /**
+   * When the workflow becomes stale unless a run succeeds before, or became due if it is stale; null without `fresh`. Does
+   * not change while the workflow is paused.
+   */
+  freshDueAt: number | null;
+  /** When the workflow was found to be stale; null if it is not. */
+  staleSince: number | null;
   createdAt: number;
   updatedAt: number;
 }

@@ -43,6 +43,17 @@ export const workflowResource = named(
     ),
     paused: boolean(),
     pausedAt: nullable(time('Time when the workflow was paused. `null` if it is not paused')),
+    freshUntil: nullable(
+      time(
+        'Time by which a run must succeed; if the workflow is stale, this time has passed. `null` if the definition has no ' +
+          '`fresh` or the workflow is paused',
+      ),
+    ),
+    staleSince: nullable(
+      time(
+        'Time when the workflow was found to be stale: no run has succeeded for `fresh`. `null` if it is not stale',
+      ),
+    ),
     version: integer('Newest version of the records. 0 before the first'),
     records: integer('Number of records in the newest version'),
     currentJob: as('Current unfinished job. `null` if there is none', nullable(jobResource)),
@@ -60,6 +71,8 @@ export const workflowResource = named(
     nextRunAt: '2026-11-23T05:00:00.000Z',
     paused: false,
     pausedAt: null,
+    freshUntil: '2026-11-22T04:00:03.120Z',
+    staleSince: null,
     version: 17,
     records: 120,
     currentJob: null,
@@ -81,7 +94,7 @@ export async function shownWorkflow(
     recent,
   }: { summary?: WorkflowSummary | undefined; recent?: readonly JobGlance[] | undefined } = {},
 ) {
-  const { definition, pausedAt, nextRunAt } = of;
+  const { definition, pausedAt, nextRunAt, freshDueAt, staleSince } = of;
   const { records, current, last } =
     summary ?? (await store.jobs.summaries({ teamId, workflowIds: [id] })).get(id) ?? NO_SUMMARY;
   return workflowResource.of({
@@ -90,6 +103,8 @@ export async function shownWorkflow(
     nextRunAt: pausedAt === null ? nextRunAt : null,
     paused: pausedAt !== null,
     pausedAt,
+    freshUntil: pausedAt === null ? freshDueAt : null,
+    staleSince,
     version: of.currentVersion,
     records,
     currentJob: current === undefined ? null : jobFields(current),

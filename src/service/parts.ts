@@ -4,6 +4,7 @@ import type { Config } from '../config/config.ts';
 import type { LocalFiles } from '../definitions/local-files.ts';
 import { runSecrets } from '../definitions/secrets.ts';
 import { Engine } from '../jobs/engine.ts';
+import { freshnessChecking } from '../jobs/freshness.ts';
 import { Leases } from '../jobs/leases.ts';
 import { PushJobs } from '../jobs/push-job.ts';
 import { createScheduler } from '../jobs/schedule.ts';
@@ -169,6 +170,7 @@ export function createChores(input: {
         auditMs: config.keepAuditDays * DAY_MS,
       }),
       usageCounting(deps),
+      freshnessChecking(deps),
       deletionResumption(deps, forget),
     ],
     worker: [],

@@ -126,6 +126,8 @@ export function newJob(
  */
 export interface WorkflowRow extends Omit<Workflow, 'definition'> {
   definition: string;
+  /** The `fresh` of the definition in milliseconds; null if it has none. */
+  freshMs: number | null;
   /** The incremental state stored by the last published run. The text may be long. */
   state: string | null;
   prunedVersion: number;
@@ -145,11 +147,11 @@ export interface WorkflowRow extends Omit<Workflow, 'definition'> {
 
 const LISTED_COLUMNS = `
   team_id, id, definition, definition_hash, paused_at, archived_at, current_version, oldest_version, next_run_at,
-  created_at, updated_at`;
+  fresh_due_at, stale_since, created_at, updated_at`;
 /** The columns that `toWorkflow` needs. */
 export const LISTED = columns(LISTED_COLUMNS);
 export const WORKFLOW =
-  columns(`${LISTED_COLUMNS}, state, pruned_version, next_seq, staged_added, staged_changed,
+  columns(`${LISTED_COLUMNS}, fresh_ms, state, pruned_version, next_seq, staged_added, staged_changed,
   staged_removed, staged_largest, staged_bytes, quarantine_run, staged_quarantined, staged_released`);
 export type ListedRow = Omit<Workflow, 'definition'> & { definition: string };
 
@@ -164,6 +166,8 @@ export function toWorkflow(row: ListedRow): Workflow {
     currentVersion: row.currentVersion,
     oldestVersion: row.oldestVersion,
     nextRunAt: row.nextRunAt,
+    freshDueAt: row.freshDueAt,
+    staleSince: row.staleSince,
     createdAt: row.createdAt,
     updatedAt: row.updatedAt,
   };

@@ -83,7 +83,7 @@ export interface PendingEvent extends NewEvent {
 }
 
 /** What a team may have to do (see `operations/agenda.ts`). */
-export type AgendaItem = 'jobs' | 'lanes' | 'usage' | 'prune' | 'decisions';
+export type AgendaItem = 'jobs' | 'lanes' | 'usage' | 'prune' | 'decisions' | 'fresh';
 
 /** When each item of a team is due, in epoch milliseconds. Null or missing: no such work is waiting. */
 export type Agenda = Partial<Record<AgendaItem, number | null>>;

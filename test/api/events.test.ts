@@ -19,14 +19,18 @@ const PEOPLE = `export default async function* (ctx) {
 }`;
 
 let service: TestService;
+/** By how much the clock of the service is ahead. */
+let aheadMs = 0;
 let receiver: Receiver;
 
 before(async () => {
   receiver = await startReceiver();
   service = await startService({
+    clock: () => Date.now() + aheadMs,
     workflows: {
       'default/people.mts': PEOPLE,
       'default/broken.yaml': 'retries: { max: 0 }\nsource: { type: command, command: [sh, -c, "exit 7"] }\n',
+      'default/pushed.yaml': 'source: { type: push }\nexpect: { fresh: 1h }\n',
       'default/endless.yaml': 'source: { type: command, command: [sleep, "600"] }\n',
     },
   });
@@ -111,6 +115,10 @@ test('every event and every example match the catalog', async () => {
   ).body as Json;
   for (let sent = 0; sent < 12; sent += 1) await post(`/v1/integrations/webhooks/${dead.id}/test`);
   await waitFor('webhook_failing', ({ type }) => type === 'webhook_failing');
+
+  aheadMs = 3_600_000;
+  await service.store.freshness.markStale({ teamId: service.team.id, limit: 9 });
+  await post('/v1/workflows/pushed/push', [{ id: 1 }]);
 
   const made = await events();
   for (const event of made) {

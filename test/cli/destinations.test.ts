@@ -93,7 +93,12 @@ test('`notify` subscribes people to what breaks in any workflow', async () => {
   const { workflowId, events, name, format } = notices;
   assert.deepEqual(
     [workflowId, events, name, format],
-    [null, ['workflow_failed', 'webhook_failing', 'webhook_paused'], 'When something breaks', 'slack'],
+    [
+      null,
+      ['workflow_failed', 'workflow_stale', 'workflow_recovered', 'webhook_failing', 'webhook_paused'],
+      'When something breaks',
+      'slack',
+    ],
   );
   assert.equal((await created('notify', SLACK, '--digest', '1h')).id, notices.id, 'the same call changes it');
   assert.deepEqual(

@@ -191,7 +191,7 @@ describe('messages for people', () => {
     await dialog.getByRole('textbox', { name: 'URL of the workflow' }).fill(receiver.url);
     await submit.click();
     await page.getByRole('heading', { level: 1, name: 'When something breaks' }).waitFor();
-    await page.getByText('failed, webhook_failing, webhook_paused').waitFor();
+    await page.getByText('recovered, webhook_failing, webhook_paused').waitFor();
     await open('');
     await page.getByRole('region', { name: 'Needs attention' }).waitFor();
     await page.getByRole('button', { name: 'Tell me when something breaks' }).waitFor({ state: 'detached' });

@@ -26,6 +26,16 @@ export const EVENTS: INodePropertyOptions[] = [
     description: 'A run has published changed records; the event contains the differences as far as they fit',
   },
   {
+    name: 'Workflow Recovered',
+    value: 'workflow_recovered',
+    description: 'A job of a stale workflow has finished',
+  },
+  {
+    name: 'Workflow Stale',
+    value: 'workflow_stale',
+    description: 'No run of a workflow has succeeded for the time that its definition sets as fresh',
+  },
+  {
     name: 'Webhook Paused',
     value: 'webhook_paused',
     description: 'Another webhook was paused, because deliveries to it have failed for a long time',

@@ -108,12 +108,46 @@ export const EVENTS = [
     }),
   },
   {
+    key: 'workflow_stale',
+    noun: 'Workflow',
+    label: 'Workflow Stale',
+    description:
+      'Triggers when no run of a workflow has succeeded for the time that its definition sets as fresh.',
+    sample: withoutJob('workflow_stale', {
+      workflowId: JOB.workflowId,
+      reason: 'No run has succeeded for 1 day 2 h',
+      freshMs: 93600000,
+      waitingSince: '2025-12-31T04:00:00.000Z',
+      dueAt: QUEUED_AT,
+      version: 17,
+      lastJob: {
+        id: JOB.jobId,
+        state: 'failed',
+        finishedAt: '2025-12-31T18:00:00.000Z',
+        error: 'The command ended with exit code 7',
+      },
+    }),
+  },
+  {
+    key: 'workflow_recovered',
+    noun: 'Workflow',
+    label: 'Workflow Recovered',
+    description: 'Triggers when a job of a stale workflow has finished.',
+    sample: ofJob('workflow_recovered', {
+      ...JOB,
+      state: 'finished',
+      ...TIMES,
+      ...PUBLISHED,
+      staleSince: '2025-12-31T18:30:00.000Z',
+    }),
+  },
+  {
     key: 'webhook_paused',
     noun: 'Webhook',
     label: 'Webhook Paused',
     description:
       'Triggers when another webhook is paused because deliveries to it have failed for a long time.',
-    sample: ofWebhook('webhook_paused', {
+    sample: withoutJob('webhook_paused', {
       webhookId: WEBHOOK_ID,
       url: 'https://example.com/hook',
       pausedAt: FINISHED_AT,
@@ -125,7 +159,7 @@ export const EVENTS = [
     noun: 'Webhook',
     label: 'Webhook Failing',
     description: 'Triggers when deliveries to another webhook begin to fail and are held back.',
-    sample: ofWebhook('webhook_failing', {
+    sample: withoutJob('webhook_failing', {
       webhookId: WEBHOOK_ID,
       name: 'Orders to the warehouse',
       url: 'https://example.com/hook',
@@ -140,7 +174,7 @@ export const EVENTS = [
     noun: 'Digest',
     label: 'Webhook Digest',
     description: 'Triggers when the digest of the webhook of this Zap ends.',
-    sample: ofWebhook('webhook_digest', {
+    sample: withoutJob('webhook_digest', {
       webhookId: WEBHOOK_ID,
       from: QUEUED_AT,
       until: FINISHED_AT,
@@ -174,7 +208,7 @@ export const EVENTS = [
     noun: 'Test',
     label: 'Webhook Tested',
     description: 'Triggers when somebody tests the webhook of this Zap in Flowhook.',
-    sample: ofWebhook('webhook_test', {
+    sample: withoutJob('webhook_test', {
       webhookId: WEBHOOK_ID,
       message: 'This is a test: nothing has happened',
     }),
@@ -198,7 +232,7 @@ function ofJob(type, data) {
  * @param {string} type
  * @param {Record<string, any>} data
  */
-function ofWebhook(type, data) {
+function withoutJob(type, data) {
   return { ...head(type, STARTED_AT), data };
 }
 

@@ -22,7 +22,13 @@ import { addDigestFlags, addRuleFlags, digestFieldsFrom, ruleFieldsFrom } from '
 /** What people want to read of a workflow, if they do not say. Programs receive all events. */
 const EVENTS_FOR_PEOPLE = 'workflow_data_change,workflow_failed';
 /** The events that say that something is broken. */
-const FAILURES = ['workflow_failed', 'webhook_failing', 'webhook_paused'];
+const FAILURES = [
+  'workflow_failed',
+  'workflow_stale',
+  'workflow_recovered',
+  'webhook_failing',
+  'webhook_paused',
+];
 const NOTICES = 'When something breaks';
 
 /** A webhook to create, without the workflow. */
@@ -77,7 +83,7 @@ export function addDestinations(webhooks: Command): void {
   const notifying = webhooks
     .command('notify')
     .description(
-      'write to people when something breaks: a job has failed, or a webhook is failing or was paused',
+      'write to people when something breaks: a job has failed, a workflow is stale, or a webhook is failing or was paused',
     )
     .withExamples(
       'webhooks notify ops@example.org',

@@ -140,7 +140,10 @@ async function listWorkflows({ teams }: Target, options: Options): Promise<void>
     return [
       `${team}/${workflow.id}`,
       workflow.source.type,
-      version === 0 ? 'no records yet' : `version ${version}, ${countWords(records, 'record')}`,
+      [
+        version === 0 ? 'no records yet' : `version ${version}, ${countWords(records, 'record')}`,
+        ...(workflow.staleSince === null ? [] : ['stale']),
+      ].join(', '),
       job === null ? 'never run' : jobWords(job),
       scheduleCells(workflow).join(workflow.pausedAt === null ? ', next ' : ', '),
     ];
@@ -176,6 +179,7 @@ async function showWorkflow({ client, slug }: TargetTeam, id: string, options: O
     ['next run', workflow.pausedAt === null ? next : null],
     ['paused', dateWords(workflow.pausedAt, Date.now())],
     ...(definition === undefined ? [] : limitRows(definition)),
+    ['fresh', freshWords(workflow)],
     ['records', `version ${workflow.version}: ${countWords(workflow.records, 'record')}`],
     ['last job', job === null ? 'never run' : `${job.id} ${jobWords(job)}`],
   ];
@@ -203,6 +207,14 @@ function limitRows({ mode, expect, limits, retries }: Definition) {
     ],
     ['retries', `${retries.max}, the first within ${durationWords(retries.backoffMs)}`],
   ] as const;
+}
+
+/** Says when the workflow becomes stale, or since when it is: `until 24 Nov 2026, 06:00 CET, in 3 h`. */
+function freshWords({ freshUntil, staleSince }: Workflow): string | null {
+  const now = Date.now();
+  if (staleSince !== null)
+    return `stale for ${elapsedWords(freshUntil ?? staleSince, now)}: no run has succeeded`;
+  return freshUntil === null ? null : `until ${dateWords(freshUntil, now)}`;
 }
 
 /** Returns cells with the schedule, and with the next run or the pause: `every hour`, `paused for 2 h`. */

@@ -136,6 +136,11 @@ function registerDatabase(metrics: Metrics, store: Store): void {
     help: `Waiting deliveries of all teams in the database, due now or later, up to ${MOST}.`,
     read: () => latest()?.work.deliveries.waiting,
   });
+  metrics.gauge({
+    name: 'flowhook_workflows_stale',
+    help: `Workflows of all teams without a successful run for the \`fresh\` of their definition, up to ${MOST}. Paused ones are left out.`,
+    read: () => latest()?.stale,
+  });
   registerDecisions(metrics, latest, () => store.now());
   const endpoints = ['well', 'failing'] as const;
   metrics.gauge({
@@ -190,7 +195,13 @@ async function readAll(store: Store) {
   const database = await status.database();
   const work = await status.work({ most: MOST });
   await nextTurn();
-  return { database, work, due: await status.due(), decisionAt: await oldestDecisionAt(store) };
+  return {
+    database,
+    work,
+    stale: await store.freshness.countStale({ most: MOST }),
+    due: await status.due(),
+    decisionAt: await oldestDecisionAt(store),
+  };
 }
 
 function registerLanes(metrics: Metrics, lanes: DeliveryEngine): void {

@@ -115,7 +115,10 @@ export class TeamNews {
     const versions: Marks = new Map();
     for await (const one of everyRow(store.workflows.list, { teamId })) {
       const { id, currentVersion } = one;
-      workflows.set(id, mark(one.updatedAt, one.pausedAt, currentVersion, one.nextRunAt));
+      workflows.set(
+        id,
+        mark(one.updatedAt, one.pausedAt, currentVersion, one.nextRunAt, one.freshDueAt, one.staleSince),
+      );
       versions.set(id, mark(currentVersion, one.oldestVersion));
     }
     const webhooks: Marks = new Map();

@@ -85,7 +85,8 @@ function eventRow(
 ): NoticeRow {
   const path =
     jobId != null ? `/runs/${inUrl(jobId)}` : workflowId != null ? `/workflows/${inUrl(workflowId)}` : null;
-  const title = oneLine(summary ?? type, MAX_EVENT_TITLE) || type;
+  const words = workflowId == null ? type : `${workflowId}: ${type.replaceAll('_', ' ')}`;
+  const title = oneLine(summary ?? words, MAX_EVENT_TITLE) || type;
   return { change: 'event', title, url: path === null ? null : page(path), fields: [], moreFields: 0 };
 }
 

@@ -149,6 +149,28 @@ test('a failed job shows why, and the last lines of its log', () => {
   assert.deepEqual([told.log?.length, told.log?.[0], told.log?.at(-1)], [15, 'line 5', 'line 19']);
 });
 
+test('a stale workflow shows since when and how its last run ended, and that it is fresh again', () => {
+  const stale = event('workflow_stale', {
+    workflowId: 'people',
+    reason: 'No run has succeeded for 2 days',
+    waitingSince: '2026-01-01T00:00:00Z',
+    lastJob: { id: 'job_1', state: 'failed', error: 'Exit code 7' },
+  });
+  const told = notice(stale);
+  assert.deepEqual([told.title, told.tone], ['people is stale', 'warning']);
+  assert.equal(told.summary, 'No run has succeeded for 2 days');
+  assert.equal(told.url, `${PUBLIC_URL}/ui/workflows/people`);
+  assert.deepEqual(told.facts.slice(1, 3), [
+    { name: 'Since', value: '1 Jan 2026, 01:00 CET' },
+    { name: 'Last run', value: 'failed: Exit code 7' },
+  ]);
+  const recovered = notice(
+    event('workflow_recovered', { state: 'finished', staleSince: '2026-01-01T00:00:00Z' }),
+  );
+  assert.equal(recovered.title, 'people is fresh again');
+  assert.deepEqual(recovered.facts[1], { name: 'Stale since', value: '1 Jan 2026, 01:00 CET' });
+});
+
 test('a webhook that fails or is paused is named by its host, because the paths of chat webhooks are secrets', () => {
   const url = 'https://hooks.slack.com/services/T1/B1/secret';
   const paused = event('webhook_paused', {
@@ -236,8 +258,8 @@ test('a digest lists the records of its workflows and its events, each with a fa
 });
 
 test('an event of a type without words lists its values', () => {
-  const told = notice(event('workflow_stale', { hours: 3, since: 'yesterday', list: [1] }));
-  assert.equal(told.title, 'people: workflow stale');
+  const told = notice(event('workflow_frozen', { hours: 3, since: 'yesterday', list: [1] }));
+  assert.equal(told.title, 'people: workflow frozen');
   assert.deepEqual(told.facts.slice(0, 2), [
     { name: 'hours', value: '3' },
     { name: 'since', value: 'yesterday' },

@@ -71,6 +71,14 @@ const PARTS: Readonly<Record<string, (noticed: Noticed) => NoticePart>> = {
   workflow_finished: (noticed) => jobPart(noticed, { tone: 'info', ending: 'has finished' }),
   workflow_failed: (noticed) => jobPart(noticed, { tone: 'failure', ending: 'failed' }),
   workflow_canceled: (noticed) => jobPart(noticed, { tone: 'info', ending: 'was canceled' }),
+  workflow_stale: stalePart,
+  workflow_recovered: (noticed) => {
+    const part = jobPart(noticed, { tone: 'info', ending: 'is fresh again' });
+    return {
+      ...part,
+      facts: [...part.facts, { name: 'Stale since', value: noticed.time(noticed.data.staleSince) }],
+    };
+  },
   webhook_test: ({ data }) => ({
     tone: 'info',
     title: 'A test message from Flowhook',
@@ -163,6 +171,25 @@ function jobPart(
         : [{ name: 'Version', value: `${version} (${countWords(total ?? 0, 'record')})` }]),
       ...(hasFailed ? [{ name: 'Reason', value: reason.replaceAll('_', ' ') }] : []),
       ...(hasFailed && attempt !== undefined ? [{ name: 'Attempts', value: String(attempt) }] : []),
+    ],
+  };
+}
+
+function stalePart({ workflowId, data, time, page }: Noticed): NoticePart {
+  const last = data.lastJob as { state: string; error: string | null } | null;
+  const { error = null } = last ?? {};
+  return {
+    tone: 'warning',
+    title: `${workflowId} is stale`,
+    summary: textOrNull(data.reason),
+    url: page(`/workflows/${inUrl(workflowId ?? '')}`),
+    facts: [
+      { name: 'Workflow', value: workflowId ?? '' },
+      { name: 'Since', value: time(data.waitingSince) },
+      {
+        name: 'Last run',
+        value: last === null ? 'none' : `${last.state}${error === null ? '' : `: ${error}`}`,
+      },
     ],
   };
 }

@@ -16,6 +16,7 @@ import { testEventHistory } from './event-history.ts';
 import { testOutbox } from './events.ts';
 import { testFeeds } from './feeds.ts';
 import { testHeldTexts } from './find-content.ts';
+import { testFreshness } from './freshness.ts';
 import { testInspectors } from './inspectors.ts';
 import { testJobHistory } from './job-lists.ts';
 import { testJobLog } from './job-log.ts';
@@ -83,6 +84,7 @@ export function testStore(open: () => Promise<Reusable>, options: { modelRuns: n
   testPush(shared);
   testSchedules(shared);
   testNextDue(shared);
+  testFreshness(shared);
   testJobLog(shared);
   testJobHistory(shared);
   testRecords(shared);

@@ -20,6 +20,8 @@ export function testWorkflows(open: Open): void {
       currentVersion: 0,
       oldestVersion: 0,
       nextRunAt: null,
+      freshDueAt: null,
+      staleSince: null,
       createdAt: store.now(),
       updatedAt: store.now(),
     });

@@ -1,7 +1,8 @@
 /**
  * The agenda says when something of a team is next due: a job to start, a delivery to send, usage to count, old rows to
- * delete, an event to be judged by the rule of a webhook. A search for such work asks for the teams that are due, and then works on one team at a time. The cost
- * depends on the teams that have work, not on the number of teams.
+ * delete, an event to be judged by the rule of a webhook, a workflow to become stale. A search for such work asks for the
+ * teams that are due, and then works on one team at a time. The cost depends on the teams that have work, not on the
+ * number of teams.
  *
  *     commit that makes work due ──lowers──▶ jobs_at, lanes_at, … of the team's row ◀──raises── worker that found no more
  *
@@ -20,6 +21,7 @@ const COLUMNS: Record<AgendaItem, string> = {
   usage: 'usage_at',
   prune: 'prune_at',
   decisions: 'decisions_at',
+  fresh: 'fresh_at',
 };
 const ITEMS = Object.keys(COLUMNS) as AgendaItem[];
 

@@ -12,10 +12,12 @@ import {
   MAX_DIFFERENCES_BYTES,
 } from '../../model/same-json.ts';
 import type { Definition, Mode } from '../../model/workflow.ts';
+import { toIso } from '../../std/clock.ts';
 import { JOB, type JobRow, type WorkflowRow } from '../rows.ts';
 import { both } from '../sql.ts';
 import type { Tx } from '../transaction.ts';
 import { endCanceled, reported, withoutMessage } from './attempts.ts';
+import { touchFreshness } from './expectations/freshness.ts';
 import { append, setProgress, stored } from './job-log.ts';
 import { appendJobEvent, lockHeld, moveUp } from './jobs.ts';
 import { publishedBeside, quotaOf } from './quotas.ts';
@@ -39,7 +41,7 @@ const DIFFERENCES_STEP = 10;
 /**
  * Ends a successful attempt: makes the next version current if any record changed, finishes the job, and stores the
  * incremental state. The cost does not depend on the number of records written. Events: `workflow_data_change` if any
- * record changed, then `workflow_finished`.
+ * record changed, then `workflow_finished`, then `workflow_recovered` if the workflow was stale.
  *
  * `fields` are the field names of the run's records, in order of first appearance. In the modes `upsert` and `append`,
  * they are added to the field names of the previous version. `mode` defaults to the mode in the workflow's definition.
@@ -104,7 +106,8 @@ export async function publish(
   }
   const { stagedQuarantined: quarantined } = workflow;
   const hasAside = quarantined + workflow.stagedReleased > 0;
-  if (changed || state !== undefined || workflow.stagedLargest > 0 || hasAside)
+  const isWatched = workflow.freshMs !== null;
+  if (changed || state !== undefined || workflow.stagedLargest > 0 || hasAside || isWatched)
     await moveOn(
       tx,
       workflow,
@@ -124,12 +127,17 @@ export async function publish(
     });
   }
   appendJobEvent(tx, finished, 'workflow_finished', published);
+  if (workflow.staleSince !== null) {
+    const staleSince = toIso(workflow.staleSince);
+    appendJobEvent(tx, finished, 'workflow_recovered', { ...published, staleSince });
+  }
   return { outcome: changed ? 'published' : 'unchanged', version, records };
 }
 
 /**
- * Stores the current version and the incremental state, and resets the counters of staging. Not called if there is
- * nothing to store, because each update leaves a dead row, which slows down later locks of the workflow.
+ * Stores the current version, the incremental state and when the workflow becomes stale, and resets the counters of
+ * staging. Not called if there is nothing to store, because each update leaves a dead row, which slows down later locks
+ * of the workflow.
  */
 async function moveOn(
   tx: Tx,
@@ -142,8 +150,9 @@ async function moveOn(
     set current_version = ${version}, quarantine_run = ${quarantineRun},
       state = coalesce(${state === undefined ? null : JSON.stringify(state)}, state),
       staged_added = 0, staged_changed = 0, staged_removed = 0, staged_largest = 0, staged_bytes = 0,
-      staged_quarantined = 0, staged_released = 0
+      staged_quarantined = 0, staged_released = 0, fresh_due_at = ${tx.now} + fresh_ms, stale_since = null
     where team_id = ${workflow.teamId} and id = ${workflow.id}`;
+  if (workflow.freshMs !== null) touchFreshness(tx, workflow.teamId, tx.now + workflow.freshMs);
 }
 
 async function quotaMistake(

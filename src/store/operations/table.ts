@@ -10,6 +10,7 @@ import * as deliveries from './deliveries.ts';
 import * as erasure from './erasure/erase.ts';
 import * as content from './erasure/find-content.ts';
 import * as events from './events.ts';
+import * as freshness from './expectations/freshness.ts';
 import * as feedAddresses from './feeds/addresses.ts';
 import * as feeds from './feeds/feeds.ts';
 import * as inspectors from './inspectors.ts';
@@ -80,6 +81,7 @@ export const OPERATIONS = {
     ...reads(lists, 'list', 'recent', 'counts'),
     prune: write(lists.prune),
   },
+  freshness: { ...reads(freshness, 'ahead', 'countStale'), ...writes(freshness, 'markStale') },
   schedules: { ...lookups(jobs, 'due', 'nextDueAt'), ...reads(jobs, 'ahead'), ...batches(jobs, 'fire') },
   records: {
     ...writes(staged, 'sweep', 'stage', 'remove'),

@@ -19,7 +19,8 @@ export async function visited(
   tx: Tx,
   { teamId, sequence, at }: { teamId: string; sequence: number; at: number | null },
 ): Promise<void> {
-  for (const item of ['jobs', 'lanes', 'usage', 'decisions'] as const) makeDue(tx, teamId, item, tx.now);
+  for (const item of ['jobs', 'lanes', 'usage', 'decisions', 'fresh'] as const)
+    makeDue(tx, teamId, item, tx.now);
   await raise(tx, { teamId, item: 'prune' }, async () => {
     if ((await newestSequence(tx, { teamId })) !== sequence) return tx.now + PRUNE_AFTER_MS;
     // Inspectors and audit lines that were written without an event during the visit are found under the lock.

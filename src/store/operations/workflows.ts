@@ -5,6 +5,7 @@
  * this row first, and then the rows of jobs.
  */
 
+import { appliedFreshness, resumedFreshness } from '../../model/expectations/freshness.ts';
 import type { Definition, Workflow } from '../../model/workflow.ts';
 import type { Page } from '../page.ts';
 import {
@@ -21,6 +22,7 @@ import {
 import { both } from '../sql.ts';
 import type { Tx, View } from '../transaction.ts';
 import { touchJobs } from './agenda.ts';
+import { touchFreshness } from './expectations/freshness.ts';
 import { requireRoom } from './quotas.ts';
 
 /** The fields needed to find out whether a workflow's file still equals the applied definition. */
@@ -59,15 +61,18 @@ export async function apply(
   const stored = found ?? (await create(tx, input, definition));
   if (stored === 'created') return stored;
   if (stored.archivedAt === null && stored.definitionHash === hash) return 'unchanged';
+  const { freshMs, freshDueAt, staleSince } = appliedFreshness(input.definition, stored, tx.now);
   await Promise.all([
     tx.db.run`
       update workflow set definition = ${definition}, definition_hash = ${hash},
-        next_run_at = ${nextRun(input, stored)}, archived_at = null, updated_at = ${tx.now}
+        next_run_at = ${nextRun(input, stored)}, archived_at = null, fresh_ms = ${freshMs},
+        fresh_due_at = ${freshDueAt}, stale_since = ${staleSince}, updated_at = ${tx.now}
       where team_id = ${teamId} and id = ${id}`,
     // Jobs that waited while the workflow was archived may start again.
     park(tx, { teamId, ids: [id], parked: stored.pausedAt !== null }),
   ]);
   touchJobs(tx, teamId, tx.now);
+  touchFreshness(tx, teamId, freshDueAt);
   return stored.archivedAt === null ? 'changed' : 'restored';
 }
 
@@ -89,8 +94,9 @@ function nextRun(
 const CREATE = both(
   (pick) => `
   insert into workflow
-    (team_id, id, definition, definition_hash, next_run_at, created_at, updated_at${pick({ sqlite: ', number', postgres: '' })})
-  select $1, $2, $3, $4, $5::bigint, $6::bigint, $6::bigint
+    (team_id, id, definition, definition_hash, next_run_at, created_at, updated_at, fresh_ms, fresh_due_at
+     ${pick({ sqlite: ', number', postgres: '' })})
+  select $1, $2, $3, $4, $5::bigint, $6::bigint, $6::bigint, $7::bigint, $8::bigint
     ${pick({ sqlite: ', coalesce(max(number), 0) + 1 from workflow where true', postgres: '' })}
   on conflict (team_id, id) do nothing`,
 );
@@ -98,8 +104,11 @@ const CREATE = both(
 /** Inserts a workflow. If another node has just inserted the same workflow, returns its row instead. */
 async function create(tx: Tx, input: ApplyInput, definition: string): Promise<'created' | WorkflowRow> {
   const { teamId, id, hash } = input;
-  const inserted = await tx.db.run(CREATE, teamId, id, definition, hash, nextRun(input, undefined), tx.now);
-  return inserted > 0 ? 'created' : ((await lockWorkflow(tx, teamId, id)) as WorkflowRow);
+  const { freshMs, freshDueAt } = appliedFreshness(input.definition, undefined, tx.now);
+  const values = [teamId, id, definition, hash, nextRun(input, undefined), tx.now, freshMs, freshDueAt];
+  if ((await tx.db.run(CREATE, ...values)) === 0) return (await lockWorkflow(tx, teamId, id)) as WorkflowRow;
+  touchFreshness(tx, teamId, freshDueAt);
+  return 'created';
 }
 
 /** A workflow that is not archived. */
@@ -191,14 +200,17 @@ export async function resume(
   }
   const { schedule } = JSON.parse(row.definition) as Definition;
   const next = schedule === null ? null : nextRunAt;
+  const { freshDueAt } = resumedFreshness(row, tx.now);
   await Promise.all([
     tx.db.run`
-      update workflow set paused_at = null, updated_at = ${tx.now}, next_run_at = ${next}
+      update workflow set paused_at = null, updated_at = ${tx.now}, next_run_at = ${next},
+        fresh_due_at = ${freshDueAt}
       where team_id = ${teamId} and id = ${id}`,
     park(tx, { teamId, ids: [id], parked: false }),
   ]);
   touchJobs(tx, teamId, tx.now);
-  return toWorkflow({ ...row, pausedAt: null, updatedAt: tx.now, nextRunAt: next });
+  touchFreshness(tx, teamId, freshDueAt);
+  return toWorkflow({ ...row, pausedAt: null, updatedAt: tx.now, nextRunAt: next, freshDueAt });
 }
 
 /** Returns the state as JSON text; null if there is none. Undefined: no such workflow, or it is archived. */

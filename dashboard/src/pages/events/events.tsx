@@ -127,6 +127,7 @@ function Summary({ event }: { event: FlowhookEvent }) {
   switch (event.type) {
     case 'workflow_finished':
     case 'workflow_data_change':
+    case 'workflow_recovered':
       return <Counts records={event.data.records} />;
     case 'workflow_failed':
       return <Message text={event.data.error ?? ''} isBad />;
@@ -134,6 +135,8 @@ function Summary({ event }: { event: FlowhookEvent }) {
       return <Message text={event.data.error ?? ''} isBad={false} />;
     case 'webhook_test':
       return <Message text={event.data.message} isBad={false} />;
+    case 'workflow_stale':
+      return <Message text={event.data.reason} isBad />;
     case 'webhook_paused':
       return <Message text={`${event.data.reason} (${event.data.url})`} isBad />;
     case 'webhook_failing':

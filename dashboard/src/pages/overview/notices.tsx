@@ -15,7 +15,13 @@ import { DestinationFields } from '../webhooks/destination-fields.tsx';
 import { MY_ZONE } from '../webhooks/rule/rule-form.ts';
 
 const KINDS = DESTINATION_KINDS.filter((kind) => kind !== 'http');
-const EVENTS = ['workflow_failed', 'webhook_failing', 'webhook_paused'];
+const EVENTS = [
+  'workflow_failed',
+  'workflow_stale',
+  'workflow_recovered',
+  'webhook_failing',
+  'webhook_paused',
+];
 const NAME = 'When something breaks';
 
 /** Offers such a webhook until such a webhook exists or the user hides the offer in this browser. */
@@ -80,8 +86,9 @@ function NoticesForm({ onClose }: { onClose: () => void }) {
       onBack={onClose}
     >
       <Note>
-        Sends a message when a run of any workflow fails, when a webhook starts to fail, and when a webhook is
-        paused because it kept failing. You can change the events later, on the page of the webhook.
+        Sends a message when a run of any workflow fails, when a workflow is stale and when it is fresh again,
+        when a webhook starts to fail, and when a webhook is paused because it kept failing. You can change
+        the events later, on the page of the webhook.
       </Note>
       <DestinationFields kinds={KINDS} kind={kind} address={address} onChange={setTo} />
     </ActionForm>
