@@ -1,0 +1,149 @@
+/** False alarms in 1,000 versions of each kind of noisy source; and planted changes, each reported once. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { noisySources } from '../../../test/support/records/noisy-sources.ts';
+import { COMPARED_PROFILES, type Drift, driftSentence, judgeDrift } from '../../model/quality/drift.ts';
+import type { Profile } from '../../model/quality/profile.ts';
+import type { Mode } from '../../model/workflow.ts';
+import { RunProfile } from './run-profile.ts';
+
+const VERSIONS = Number(process.env.DRIFT_VERSIONS ?? 1_000);
+const SEED = Number(process.env.DRIFT_SEED ?? 1);
+
+function profileOf(records: readonly Record<string, unknown>[]): Profile {
+  const profile = new RunProfile();
+  for (const record of records) profile.add(record);
+  return profile.result({ duplicates: records.length - new Set(records.map(({ id }) => id)).size });
+}
+
+/** Judges each run against those before it. */
+class Judge {
+  readonly #mode: Mode;
+  #earlier: Profile[] = [];
+  constructor(mode: Mode = 'replace') {
+    this.#mode = mode;
+  }
+  add(records: readonly Record<string, unknown>[]): Drift[] {
+    const profile = profileOf(records);
+    const drifts = judgeDrift({ mode: this.#mode, profile, earlier: this.#earlier });
+    this.#earlier = [profile, ...this.#earlier].slice(0, COMPARED_PROFILES);
+    return drifts;
+  }
+}
+
+describe(`drift is not reported in ${VERSIONS} versions of`, () => {
+  for (const { name, mode, next } of noisySources(SEED)) {
+    it(name, () => {
+      const judge = new Judge(mode);
+      for (let version = 1; version <= VERSIONS; version += 1) {
+        const drifts = judge.add(next());
+        assert.deepEqual(drifts.map(driftSentence), [], `version ${version}`);
+      }
+    });
+  }
+});
+
+/** 200 products: complete, except that 2 % have no price. */
+const products = (change: (record: Record<string, unknown>, at: number) => object = (record) => record) =>
+  Array.from({ length: 200 }, (_, at) =>
+    change(
+      {
+        id: String(at),
+        price: at % 50 === 0 ? null : at + 0.5,
+        seen: '2026-11-24',
+        url: 'https://shop.example/',
+        address: { city: 'Berlin', zip: '10115' },
+      },
+      at,
+    ),
+  ) as Record<string, unknown>[];
+
+const PLANTED: { what: string; records: Record<string, unknown>[]; sentences: string[] }[] = [
+  {
+    what: 'half of the prices are empty',
+    records: products((record, at) => (at % 2 === 0 ? { ...record, price: '' } : record)),
+    sentences: ['`price` is filled in 50 % of the records, and in the last 20 versions in 98 %'],
+  },
+  {
+    what: 'prices become texts',
+    records: products((record) => ({ ...record, price: `EUR ${record.price}` })),
+    sentences: [
+      '`price` has a new type: 200 records (100 %) have a text, and in the last 20 versions it was number',
+    ],
+  },
+  {
+    what: 'some days become times, and some URLs other texts',
+    records: products((record, at) =>
+      at % 10 === 0 ? { ...record, seen: '2026-11-24T10:00:00Z', url: 'n/a' } : record,
+    ),
+    sentences: [
+      '`seen` has a new type: 20 records (10 %) have a datetime, and in the last 20 versions it was date',
+      '`url` has a new type: 20 records (10 %) have a text, and in the last 20 versions it was url',
+    ],
+  },
+  {
+    what: 'an object with two fields is gone, and a field is new',
+    records: products(({ address: _, ...record }, at) =>
+      at % 4 === 0 ? { ...record, discount: 1 } : record,
+    ),
+    sentences: [
+      '`discount` is new: 50 records (25 %) have it, and none had it in the last 20 versions',
+      '`address` has vanished: no record has it, and 100 % had it in the last 20 versions',
+    ],
+  },
+  {
+    what: 'a field of an object is renamed',
+    records: products((record) => ({ ...record, address: { town: 'Berlin', zip: '10115' } })),
+    sentences: [
+      '`address.town` is new: 200 records (100 %) have it, and none had it in the last 20 versions',
+      '`address.city` has vanished: no record has it, and 100 % had it in the last 20 versions',
+    ],
+  },
+  {
+    what: 'a page lists 3 of 200 records',
+    records: products().slice(0, 3),
+    sentences: ['the run has 3 records, and the runs of the last 20 versions had 200'],
+  },
+  {
+    what: 'a page is listed twice',
+    records: products((record, at) => ({ ...record, id: String(at < 100 ? at : at - 50) })),
+    sentences: ['50 records (25 %) repeat an id, and in the last 20 versions 0 % did'],
+  },
+];
+
+describe('drift is reported once', () => {
+  for (const { what, records, sentences } of PLANTED) {
+    it(`when ${what}`, () => {
+      const judge = new Judge();
+      for (let version = 1; version <= COMPARED_PROFILES; version += 1)
+        assert.deepEqual(judge.add(products()), []);
+      assert.deepEqual(judge.add(records).map(driftSentence), sentences);
+      assert.deepEqual(judge.add(records), []);
+    });
+  }
+
+  it('from the sixth version on, and not of fewer than 20 records', () => {
+    const judge = new Judge();
+    const changed = products((record) => ({ ...record, price: 'x' }));
+    for (let version = 1; version <= 4; version += 1) judge.add(products());
+    assert.deepEqual(judge.add(changed), []);
+    const other = products((record) => ({ ...record, price: true }));
+    assert.deepEqual(
+      judge.add(other).map(({ kind }) => kind),
+      ['type'],
+    );
+    const few = new Judge('upsert');
+    for (let version = 1; version <= 9; version += 1) few.add(products());
+    assert.deepEqual(few.add(changed.slice(0, 19)), []);
+    assert.deepEqual(
+      few.add(changed.slice(0, 20)).map(({ kind }) => kind),
+      ['type'],
+    );
+  });
+
+  it('except the number of records of runs that emit changes', () => {
+    const judge = new Judge('append');
+    for (let version = 1; version <= 9; version += 1) judge.add(products());
+    assert.deepEqual(judge.add(products().slice(0, 30)), []);
+  });
+});
