@@ -27,7 +27,7 @@ export interface QualityWorld {
   queue(workflowId: string): Promise<string>;
   /** Resolves when the job has ended. */
   ended(jobId: string): Promise<QualityJob>;
-  /** `type` and `data` of all events of a workflow, oldest first. */
+  /** `type` and `data` of the newest 100 events of a workflow, newest first. */
   events(workflowId: string): Promise<{ type: string; data: Record<string, unknown> }[]>;
   stop(): Promise<void>;
 }
@@ -78,7 +78,7 @@ export async function startWorld(forms: Parameters<typeof filesOf>[1]): Promise<
       return ended(await queue(source.id + suffix));
     },
     async events(workflowId) {
-      const { body } = await service.call('GET', `/v1/events?workflowId=${workflowId}&limit=1000`);
+      const { body } = await service.call('GET', `/v1/events/history?workflowId=${workflowId}&limit=100`);
       return (body as { events: { type: string; data: Record<string, unknown> }[] }).events;
     },
     async stop() {
