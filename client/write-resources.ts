@@ -56,6 +56,7 @@ const ROOTS = [
   ],
   ...['Job', 'JobLogs', 'Key', 'LogLine', 'Me', 'Replay', 'ReplayDeliveryResult', 'ReplayPlan', 'SigningKey'],
   ...[
+    'RecordChange',
     'RotateWebhookSecretResult',
     'System',
     'SystemChecks',

@@ -489,6 +489,21 @@ export interface Change {
   fields?: ChangeField[];
 }
 
+export interface RecordChange {
+  /** What the version did with the record. `existing`: the oldest state that is stored; what happened before is no longer known. */
+  type: 'added' | 'changed' | 'removed' | 'existing';
+  /** Version that published the change; for `existing` the oldest version that can be read. */
+  version: number;
+  /** Time when the version was published. */
+  publishedAt: string;
+  /** ID of the job that published the version. */
+  jobId: string;
+  /** The record. Present only if `type` is `added` or `existing`. */
+  record?: DataRecord;
+  /** Fields that changed. Present only if `type` is `changed` or `removed`. */
+  fields?: ChangeField[];
+}
+
 export interface VersionRecords {
   /** Number of records in the version. */
   total: number;
@@ -627,6 +642,25 @@ export interface WorkflowSchedule {
   missed: 'run' | 'skip';
 }
 
+export interface WorkflowKeep {
+  versions: number;
+  days: number;
+}
+
+export interface WorkflowHistoryOldest {
+  version: number;
+  publishedAt: string;
+}
+
+export interface WorkflowHistory {
+  /** Number of versions that can be read. */
+  versions: number;
+  /** Oldest version that can be read. `null` before the first version. */
+  oldest: WorkflowHistoryOldest | null;
+  /** Size of the records that only older versions contain, in bytes, without indexes. */
+  bytes: number;
+}
+
 export interface JobGlance {
   id: string;
   state: 'queued' | 'running' | 'retrying' | 'finished' | 'failed' | 'canceled';
@@ -655,6 +689,9 @@ export interface Workflow {
   version: number;
   /** Number of records in the newest version. */
   records: number;
+  /** Versions that are kept: the newest `versions`, superseded at most `days` ago. */
+  keep: WorkflowKeep;
+  history: WorkflowHistory;
   /** Current unfinished job. `null` if there is none. */
   currentJob: Job | null;
   /** Most recent job that has ended. `null` if there is none. */

@@ -23,13 +23,15 @@ export interface KeyedOptions extends CallOptions {
 /** Not `BodyInit`, which the types of some runtimes lack. */
 export type Body = string | Uint8Array<ArrayBuffer> | Blob | ReadableStream<Uint8Array>;
 
+type QueryValue = string | number | boolean | Date | readonly string[] | { each: readonly string[] };
+
 export interface Call extends CallOptions {
   /** Default: GET. */
   method?: string;
   /** Such as `/v1/jobs`. */
   path: string;
-  /** Times are sent as ISO 8601, lists comma-separated. */
-  query?: Readonly<Record<string, string | number | boolean | Date | readonly string[] | undefined>>;
+  /** Times are sent as ISO 8601, lists comma-separated, or one parameter for `each` item. */
+  query?: Readonly<Record<string, QueryValue | undefined>>;
   headers?: Readonly<Record<string, string | undefined>>;
   /** Sent as JSON. */
   json?: unknown;
@@ -292,7 +294,9 @@ function isStream(body: Body | undefined): boolean {
 function pathOf({ path, query = {} }: Call): string {
   const pairs = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
-    if (value !== undefined) pairs.set(name, value instanceof Date ? value.toISOString() : String(value));
+    if (value === undefined) continue;
+    if (typeof value === 'object' && 'each' in value) for (const one of value.each) pairs.append(name, one);
+    else pairs.set(name, value instanceof Date ? value.toISOString() : String(value));
   }
   const text = pairs.toString();
   return text === '' ? path : `${path}?${text}`;

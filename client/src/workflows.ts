@@ -7,6 +7,7 @@ import type {
   DataRecord,
   ErasureReport,
   PushResult,
+  RecordChange,
   WorkflowDefinition as StoredDefinition,
   Version,
   Workflow,
@@ -32,6 +33,19 @@ export interface DataOptions extends CallOptions {
   since?: number | undefined;
   /** Only records that contain this text, at most 1,000. */
   q?: string | undefined;
+}
+
+/** Which changes to read. */
+export interface ChangesOptions {
+  /** A version (0: all records are new), or the newest version that was published by a time (`Date` or ISO 8601). */
+  since: number | string | Date;
+  /** Default: the newest version. */
+  until?: number | string | Date | undefined;
+  type?: readonly AnyChange['type'][] | undefined;
+  /** Only changes of these fields, without other fields. */
+  field?: readonly string[] | undefined;
+  /** Only changes that match this expression. */
+  filter?: string | undefined;
 }
 
 /** A stream of records, with their version and number. */
@@ -160,26 +174,33 @@ export class Workflows {
   }
 
   /**
-   * The net changes after a version: first the records that were added or changed, then those that were removed.
+   * The net changes after a version or a time: first the records that were added or changed, then those that were
+   * removed.
    *
-   * @param options.filter only changes that match this expression
    * @throws NotFound, with status 410 if that version is no longer stored: read all data again
    */
   async *changes<R = DataRecord>(
     workflowId: string,
-    {
-      since,
-      until,
-      filter,
-      ...options
-    }: CallOptions & { since: number; until?: number | undefined; filter?: string | undefined },
+    options: CallOptions & ChangesOptions,
   ): AsyncGenerator<Change<R>> {
-    const response = await this.#transport.stream({
-      ...options,
-      path: `${pathOf(workflowId)}/changes`,
-      query: { since, until, filter, format: 'ndjson' },
-    });
+    const response = await this.changesAs('ndjson', workflowId, options);
     yield* this.#rows<Change<R>>(response, options, null);
+  }
+
+  /** The changes as a response in the given format. CSV has a line for each field. @throws as `changes` */
+  changesAs(
+    format: 'json' | 'ndjson' | 'csv',
+    workflowId: string,
+    { since, until, type, field, filter, ...options }: CallOptions & ChangesOptions,
+  ): Promise<Response> {
+    const query = { since, until, type, field: field && { each: field }, filter, format };
+    return this.#transport.stream({ ...options, path: `${pathOf(workflowId)}/changes`, query });
+  }
+
+  /** What the readable versions did with a record, newest first. @throws NotFound */
+  recordHistory(workflowId: string, recordId: string, options: ListOptions = {}): Pages<RecordChange> {
+    const path = `${pathOf(workflowId)}/records/${encodeURIComponent(recordId)}/history`;
+    return pagesOf(this.#transport, 'history', { ...options, path });
   }
 
   /** The versions that can be read, newest first. */

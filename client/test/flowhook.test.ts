@@ -132,6 +132,28 @@ test('pushes arrays and streams, and reads their versions and changes', async ()
       ['removed', '1'],
     ],
   );
+  const names = workflows.changes('inbox', {
+    since: 1,
+    until: 2,
+    type: ['changed', 'removed'],
+    field: ['name', 'x'],
+  });
+  assert.deepEqual(
+    (await Array.fromAsync(names)).map(({ id }) => id),
+    ['2'],
+  );
+  const table = await workflows.changesAs('csv', 'inbox', { since: new Date(0), until: 1 });
+  assert.match(await table.text(), /^type,id,version,field,value,previousValue\r\nadded,1,1,,,\r\n/);
+  const history = await workflows.recordHistory('inbox', '2', { limit: 1 }).take(9);
+  assert.deepEqual(
+    history.map(({ type, version }) => [type, version]),
+    [
+      ['removed', 3],
+      ['changed', 2],
+      ['added', 1],
+    ],
+  );
+  await assert.rejects(workflows.recordHistory('inbox', 'none').take(1), { code: 'record_not_found' });
   const versions = await workflows.versions('inbox', { limit: 1 }).take(9);
   assert.deepEqual(
     versions.map(({ number }) => number),

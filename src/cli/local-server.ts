@@ -51,8 +51,11 @@ export const OPERATIONS: readonly Line[] = [
   }),
   ...linesOf(() => import('../http/routes/data.ts'), {
     readData: 'GET /v1/workflows/{workflowId}/data',
+  }),
+  ...linesOf(() => import('../http/routes/changes.ts'), {
     readWorkflowChanges: 'GET /v1/workflows/{workflowId}/changes',
     listWorkflowVersions: 'GET /v1/workflows/{workflowId}/versions',
+    listRecordHistory: 'GET /v1/workflows/{workflowId}/records/{recordId}/history',
   }),
   ...linesOf(() => import('../http/routes/feeds.ts'), {
     listFeeds: 'GET /v1/workflows/{workflowId}/feeds',

@@ -60,6 +60,8 @@ onInvalid: skip
 overlap: buffer
 schedule: { cron: "0 6 * * 1-5", timezone: Europe/Berlin, missed: skip }
 priority: -100
+keep: { versions: 500, days: 90 }
+compare: text
 expect: { records: { min: 3, drop: 12.5% } }
 limits: { timeout: 90s, records: 10, memory: 1.5 GiB, output: 500MB }
 retries: { max: 0, backoff: 250ms }
@@ -82,6 +84,8 @@ retries: { max: 0, backoff: 250ms }
       overlap: 'buffer',
       schedule: { cron: '0 6 * * 1-5', timezone: 'Europe/Berlin', missed: 'skip' },
       priority: -100,
+      keep: { versions: 500, days: 90 },
+      compare: 'text',
       expect: { ...EXPECT_NOTHING, records: { ...EXPECT_NOTHING.records, min: 3, drop: 12.5 } },
       limits: { timeoutMs: 90_000, records: 10, memoryBytes: 1.5 * 2 ** 30, outputBytes: 500_000_000 },
       retries: { max: 0, backoffMs: 250 },
@@ -91,7 +95,7 @@ retries: { max: 0, backoff: 250ms }
 
 const MISPLACED = 'is not allowed here: only http sources have `fields`. Remove it';
 const SETTINGS =
-  'name, key, mode, onInvalid, overlap, schedule, priority, expect, guards, limits, retries, source';
+  'name, key, mode, onInvalid, overlap, schedule, priority, expect, guards, limits, retries, keep, compare, source';
 
 const CASES: [text: string, mistakes: string[]][] = [
   ['', ['1: The file is empty. A definition needs at least a `source`']],
@@ -121,6 +125,19 @@ const CASES: [text: string, mistakes: string[]][] = [
       '4: `limits.output` must be a size such as 500MB or 2GB, from 1 KB to 1000 TB, found "10 PB"',
     ],
   ],
+  [`${SOURCE}keep: 10`, ['2: `keep` must be a map of settings, found the number 10']],
+  [
+    `${SOURCE}keep: { versions: 0, day: 90 }`,
+    [
+      '2: `keep.day` is not a known setting. Did you mean `days`?',
+      '2: `keep.versions` must be a whole number from 1 to 10000, found the number 0',
+    ],
+  ],
+  [
+    `${SOURCE}keep: { days: 3651 }`,
+    ['2: `keep.days` must be a whole number from 1 to 3650, found the number 3651'],
+  ],
+  [`${SOURCE}compare: texts`, ['2: `compare` must be value or text, found "texts". Did you mean `text`?']],
   [`${SOURCE}priority: 101`, ['2: `priority` must be a whole number from -100 to 100, found the number 101']],
   [
     'source: { type: push, url: https://example.org }\nretries: { max: 1 }\noverlap: buffer\n',

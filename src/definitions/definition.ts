@@ -4,13 +4,16 @@ import { fieldNames } from '../model/http-source.ts';
 import { isNestedDeeper } from '../model/record.ts';
 import { checkSchedule as checkCron } from '../model/schedule.ts';
 import {
+  COMPARES,
   DEFAULT_LIMITS,
   DEFAULT_RETRIES,
   type Definition,
+  type Keep,
   MAX_PRIORITY,
   MISSED,
   type Missed,
   MODES,
+  MOST_KEPT,
   ON_INVALID,
   OVERLAPS,
   type Schedule,
@@ -51,6 +54,8 @@ const SETTINGS = [
   'guards',
   'limits',
   'retries',
+  'keep',
+  'compare',
 ];
 /** Settings of sources that often end up at the top level of a definition, because their author did not indent them. */
 const OF_SOURCE = ['type', 'command', 'url', 'method', 'headers', 'parse', 'records', 'paginate', 'follow'];
@@ -137,6 +142,20 @@ function checkSettings(
     retries: {
       max: retries.number('max', { ...COUNT, max: 100 }, DEFAULT_RETRIES.max),
       backoffMs: retries.duration('backoff', '10m', DEFAULT_RETRIES.backoffMs),
+    },
+    ...checkKeep(root),
+    ...(root.has('compare') ? { compare: root.oneOf('compare', COMPARES, 'value') } : {}),
+  };
+}
+
+/** If only one of the limits is given, the other one is as high as possible: `keep: { days: 90 }` keeps 90 days. */
+function checkKeep(root: Section): { keep?: Keep } {
+  const keep = root.section('keep', ['versions', 'days']);
+  if (!keep.has('versions') && !keep.has('days')) return {};
+  return {
+    keep: {
+      versions: keep.number('versions', { min: 1, max: MOST_KEPT.versions }, MOST_KEPT.versions),
+      days: keep.number('days', { min: 1, max: MOST_KEPT.days }, MOST_KEPT.days),
     },
   };
 }

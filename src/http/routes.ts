@@ -1,6 +1,7 @@
 /** Every route: method, path, the scope that its key needs (`any`: any key; null: no key), and its operation. */
 import { type Route, route } from './route.ts';
-import { listWorkflowVersions, readData, readWorkflowChanges } from './routes/data.ts';
+import { listRecordHistory, listWorkflowVersions, readWorkflowChanges } from './routes/changes.ts';
+import { readData } from './routes/data.ts';
 import { listEventDecisions, listWebhookDecisions } from './routes/decisions.ts';
 import { deleteWorkflow, putWorkflow, readWorkflowDefinition } from './routes/definitions.ts';
 import {
@@ -105,6 +106,7 @@ export const routes: readonly Route[] = [
   route('DELETE', '/v1/workflows/{workflowId}/state', 'admin', deleteWorkflowState),
   route('GET', '/v1/workflows/{workflowId}/changes', 'read', readWorkflowChanges),
   route('GET', '/v1/workflows/{workflowId}/versions', 'read', listWorkflowVersions),
+  route('GET', '/v1/workflows/{workflowId}/records/{recordId}/history', 'read', listRecordHistory),
   route('GET', '/v1/workflows/{workflowId}/feeds', 'webhooks', listFeeds),
   route('POST', '/v1/workflows/{workflowId}/feeds', 'webhooks', createFeed),
   route('GET', '/v1/workflows/{workflowId}/feeds/{feedId}', 'webhooks', readFeed),

@@ -43,6 +43,7 @@ export const ERRORS = {
   inspector_not_found: [404, 'No inspector found. Inspectors are deleted after 24 hours: create a new one'],
   event_not_found: [404, 'No event found'],
   event_type_not_found: [404, 'No such event type. GET /v1/events/types lists them'],
+  record_not_found: [404, 'No record found: no version that is stored has a record with this ID'],
   version_not_found: [
     404,
     'No such version: it was never published, or has been pruned. Read the newest version instead',

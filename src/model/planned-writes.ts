@@ -1,6 +1,6 @@
 /**
  * Decides what a run writes for each record. Records are equal if they have the same JSON value; then the text that
- * was published first is kept.
+ * was published first is kept. With `compare: text` in the definition, their texts must be the same.
  *
  * A run writes version N = current + 1. A row is visible at version V when `added_in <= V and (removed_in is null or
  * removed_in > V)`.
@@ -18,7 +18,7 @@
 import { MANY_RECORDS } from './expectations/judge.ts';
 import type { RecordCounts } from './job.ts';
 import { sameJson } from './same-json.ts';
-import type { Mode } from './workflow.ts';
+import type { Compare, Mode } from './workflow.ts';
 
 /** A row whose id is in the batch, and which is current or was written by this run. */
 export interface ComparedRecord {
@@ -69,10 +69,13 @@ export interface StagedWrites {
 export function planWrites(input: {
   version: number;
   mode: Mode;
+  /** Default: by value. */
+  compare?: Compare | undefined;
   rows: readonly ComparedRecord[];
   records: ReadonlyMap<string, string>;
 }): { writes: StagedWrites; kept: number[] } {
   const { version, mode, rows } = input;
+  const isSame = input.compare === 'text' ? isSameText : isSameValue;
   const added: { id: string; body: string }[] = [];
   const changes: StagedChange[] = [];
   const kept: number[] = [];
@@ -107,8 +110,12 @@ export function insertsOf(records: readonly { id: string; body: string }[]): Ins
 }
 
 /** `stored` is '' if the store omitted the stored text, because it is too long to be equal to `body`. */
-function isSame(stored: string | null, body: string): boolean {
+function isSameValue(stored: string | null, body: string): boolean {
   return stored !== null && stored !== '' && sameJson(stored, body);
+}
+
+function isSameText(stored: string | null, body: string): boolean {
+  return stored === body;
 }
 
 /** A warning for the sender of a push that removed most records; undefined if no warning is needed. */

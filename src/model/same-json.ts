@@ -11,7 +11,8 @@
  * Numbers are compared by their exact decimal value, not as doubles. If an object repeats a key, the last value
  * counts, as for every reader.
  */
-import { LOSES_DIGITS, parseExactly } from './record.ts';
+import { LOSES_DIGITS, parseAsWritten, parseExactly } from './record.ts';
+import type { Compare } from './workflow.ts';
 
 /** Both texts must be valid JSON without spaces, as `JSON.stringify` writes records. */
 export function sameJson(one: string, other: string): boolean {
@@ -27,6 +28,11 @@ function sumOf(text: string): number {
   let sum = 0;
   for (let at = 0; at < text.length; at += 1) sum += text.charCodeAt(at);
   return sum;
+}
+
+/** Whether two values that `parseAsWritten` returned are written in the same way. */
+function sameText(one: unknown, other: unknown): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
 }
 
 /** Like `sameJson`, for values that `parseExactly` returned. */
@@ -133,30 +139,32 @@ export function differences(records: Iterable<ChangedRecord>): {
   return { differences: list, truncated: false };
 }
 
-/** Compares two texts of a record field by field. */
-export function differenceOf({ id, before, after }: ChangedRecord): Difference {
-  return differenceOfValues({ id, before: exactly(before), after: exactly(after) });
+/** Compares two texts of a record field by field. By text, no field differs if only their order does. */
+export function differenceOf({ id, before, after }: ChangedRecord, compare: Compare = 'value'): Difference {
+  const [was, is] = [exactRecord(before, compare), exactRecord(after, compare)];
+  return differenceOfValues({ id, before: was, after: is }, compare);
 }
 
-/** A record that `parseExactly` returned. */
+/** A record that `exactRecord` returned. */
 export type ExactRecord = Record<string, unknown>;
 
-function exactly(text: string | undefined): ExactRecord | undefined {
-  return text === undefined ? undefined : (parseExactly(text) as ExactRecord);
+export function exactRecord(text: string | undefined, compare: Compare): ExactRecord | undefined {
+  if (text === undefined) return undefined;
+  return (compare === 'text' ? parseAsWritten(text) : parseExactly(text)) as ExactRecord;
 }
 
 /** Like `differenceOf`, for a record that was parsed already. */
-export function differenceOfValues(record: {
-  id: string;
-  before: ExactRecord | undefined;
-  after: ExactRecord | undefined;
-}): Difference {
+export function differenceOfValues(
+  record: { id: string; before: ExactRecord | undefined; after: ExactRecord | undefined },
+  compare: Compare = 'value',
+): Difference {
   const { id, before = {}, after = {} } = record;
+  const isSame = compare === 'text' ? sameText : sameValue;
   const fields: Difference['fields'] = [];
   for (const key of new Set([...Object.keys(before), ...Object.keys(after)])) {
     const had = Object.hasOwn(before, key);
     const has = Object.hasOwn(after, key);
-    if (had && has && sameValue(before[key], after[key])) continue;
+    if (had && has && isSame(before[key], after[key])) continue;
     fields.push({
       key,
       ...(has ? { value: after[key] } : {}),

@@ -48,6 +48,19 @@ export type Overlap = (typeof OVERLAPS)[number];
 export const ON_INVALID = ['fail', 'skip'] as const;
 export type OnInvalid = (typeof ON_INVALID)[number];
 
+/** When two states of a record are equal: if their values are, or only if their JSON texts are. */
+export const COMPARES = ['value', 'text'] as const;
+export type Compare = (typeof COMPARES)[number];
+
+/**
+ * How long versions are kept: the newest `versions` of them, and none that was superseded more than `days` ago. The
+ * newest version is always kept.
+ */
+export interface Keep {
+  versions: number;
+  days: number;
+}
+
 /** A definition with all defaults filled in, as stored in the workflow's row as JSON. */
 export interface Definition {
   name: string;
@@ -67,6 +80,10 @@ export interface Definition {
    */
   limits: { timeoutMs: number; records: number; memoryBytes: number; outputBytes: number };
   retries: { max: number; backoffMs: number };
+  /** Undefined: `DEFAULT_KEEP`. */
+  keep?: Keep;
+  /** Undefined: by value. */
+  compare?: Compare;
   /** The definition as the API received it, to which later changes are applied; undefined for workflow files. */
   asSent?: Record<string, unknown>;
 }
@@ -121,6 +138,8 @@ export const DEFAULT_LIMITS = {
   outputBytes: 2_000_000_000,
 } as const;
 export const MAX_PRIORITY = 100;
+export const DEFAULT_KEEP: Keep = { versions: 10, days: 30 };
+export const MOST_KEPT: Keep = { versions: 10_000, days: 3_650 };
 export const DEFAULT_RETRIES = { max: 2, backoffMs: 5_000 } as const;
 /** Maximum delay of a retry. */
 export const MAX_BACKOFF_MS = 10 * 60_000;

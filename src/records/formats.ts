@@ -118,7 +118,8 @@ function cell(text: string): string {
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
-function textOf(value: unknown): string {
+/** A value as a cell of CSV: null is empty, and nested values are JSON text. */
+export function textOf(value: unknown): string {
   if (typeof value === 'string') return value;
   return value === null ? '' : JSON.stringify(value);
 }

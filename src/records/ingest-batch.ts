@@ -2,7 +2,7 @@
 import type { Expect, JobFinding } from '../model/expectations/expect.ts';
 import type { Profile } from '../model/quality/profile.ts';
 import { InvalidRecordError, type ReadRecord, readRecord } from '../model/record.ts';
-import type { Definition } from '../model/workflow.ts';
+import type { Compare, Definition } from '../model/workflow.ts';
 import { type Broken, FieldChecks } from './profile/field-checks.ts';
 import { RunProfile } from './profile/run-profile.ts';
 import { isSuppressed, type Suppression } from './suppress.ts';
@@ -31,6 +31,7 @@ export class TooManyRecordsError extends Error {
 
 /** The settings of a definition that ingestion needs. */
 export type IngestSettings = Pick<Definition, 'key' | 'mode' | 'onInvalid'> & {
+  compare?: Compare | undefined;
   limits: Pick<Definition['limits'], 'records'>;
   expect: Pick<Expect, 'fields' | 'otherwise'>;
   /** People whose records are dropped. */
@@ -129,6 +130,7 @@ export function createBatchReader({
   key,
   mode,
   onInvalid,
+  compare,
   limits,
   suppression,
   expect,
@@ -211,7 +213,7 @@ export function createBatchReader({
         }
         batch.emitted += 1;
         try {
-          const record = readRecord(line, key);
+          const record = readRecord(line, key, compare);
           fieldsOfAll += record.fields.length;
           if (suppression !== undefined && isSuppressed(suppression, record)) {
             batch.suppressed += 1;

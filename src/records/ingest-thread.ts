@@ -8,7 +8,7 @@ import { FencedError, Problem } from '../model/error.ts';
 import type { AttemptLease } from '../model/job.ts';
 import { planWrites, type StagedWrites } from '../model/planned-writes.ts';
 import { InvalidRecordError } from '../model/record.ts';
-import type { Mode } from '../model/workflow.ts';
+import type { Compare, Mode } from '../model/workflow.ts';
 import { openReader } from '../store/open.ts';
 import type { StoreReader } from '../store/store.ts';
 import {
@@ -64,6 +64,7 @@ export interface Refusal {
 interface Run {
   held: AttemptLease;
   mode: Mode;
+  compare: Compare | undefined;
   reader: BatchReader;
   /** The records of the previous batch, which may not be staged yet. */
   before: ReadonlyMap<string, string>;
@@ -86,6 +87,7 @@ async function serve(port: MessagePort): Promise<void> {
       runs.set(message.run, {
         held,
         mode: settings.mode,
+        compare: settings.compare,
         reader: createBatchReader(settings),
         before: new Map(),
         waiting: undefined,
@@ -111,7 +113,7 @@ async function serve(port: MessagePort): Promise<void> {
 }
 
 async function plan(store: StoreReader, run: Run): Promise<PlannedBatch | 'wait'> {
-  const { held, mode } = run;
+  const { held, mode, compare } = run;
   const next = run.waiting ?? run.reader.next();
   if (run.waiting === undefined && hasAny(run.before, next.records)) {
     run.waiting = next;
@@ -126,7 +128,7 @@ async function plan(store: StoreReader, run: Run): Promise<PlannedBatch | 'wait'
     ids: [...records.keys()],
     sizes: [...sizes.values()],
   });
-  return { ...batch, ...planWrites({ version, mode, rows, records }) };
+  return { ...batch, ...planWrites({ version, mode, compare, rows, records }) };
 }
 
 function hasAny(before: ReadonlyMap<string, string>, records: ReadonlyMap<string, string>): boolean {

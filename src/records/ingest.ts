@@ -77,9 +77,12 @@ export async function ingest(
     fields: [],
     seen: new SeenSet(),
   };
-  const { key, mode, onInvalid, limits, expect } = definition;
+  const { key, mode, onInvalid, compare, limits, expect } = definition;
   const suppression = await ingester.suppression({ teamId: held.teamId, workflowId });
-  const run = ingester.begin({ held, settings: { key, mode, onInvalid, limits, expect, suppression } });
+  const run = ingester.begin({
+    held,
+    settings: { key, mode, onInvalid, compare, limits, expect, suppression },
+  });
   /** Settles when the previous batch has been written. Meanwhile, the next batch is planned. */
   let staging = Promise.resolve();
   try {

@@ -1,5 +1,5 @@
 /** A workflow, its records and their versions, as the API returns them. */
-import { MISSED, MODES, SOURCE_TYPES, type Workflow } from '../model/workflow.ts';
+import { DEFAULT_KEEP, MISSED, MODES, SOURCE_TYPES, type Workflow } from '../model/workflow.ts';
 import {
   as,
   boolean,
@@ -14,7 +14,7 @@ import {
   text,
   time,
 } from '../std/shape.ts';
-import type { JobGlance, WorkflowSummary } from '../store/operations/job-lists.ts';
+import { type JobGlance, NO_HISTORY, type WorkflowSummary } from '../store/operations/job-lists.ts';
 import type { Store } from '../store/store.ts';
 import { ENDED as ENDED_AT, IDS } from './examples.ts';
 import { glance, jobFields, jobResource, recordCounts } from './job.ts';
@@ -56,6 +56,18 @@ export const workflowResource = named(
     ),
     version: integer('Newest version of the records. 0 before the first'),
     records: integer('Number of records in the newest version'),
+    keep: as(
+      'Versions that are kept: the newest `versions`, superseded at most `days` ago',
+      object({ versions: integer(), days: integer() }),
+    ),
+    history: object({
+      versions: integer('Number of versions that can be read'),
+      oldest: as(
+        'Oldest version that can be read. `null` before the first version',
+        nullable(object({ version: integer(), publishedAt: time() })),
+      ),
+      bytes: integer('Size of the records that only older versions contain, in bytes, without indexes'),
+    }),
     currentJob: as('Current unfinished job. `null` if there is none', nullable(jobResource)),
     lastJob: as('Most recent job that has ended. `null` if there is none', nullable(jobResource)),
     recentJobs: optional(
@@ -75,6 +87,8 @@ export const workflowResource = named(
     staleSince: null,
     version: 17,
     records: 120,
+    keep: { versions: 500, days: 90 },
+    history: { versions: 12, oldest: { version: 6, publishedAt: '2026-11-12T06:00:04.512Z' }, bytes: 18_240 },
     currentJob: null,
     lastJob: jobResource.example,
   },
@@ -95,7 +109,7 @@ export async function shownWorkflow(
   }: { summary?: WorkflowSummary | undefined; recent?: readonly JobGlance[] | undefined } = {},
 ) {
   const { definition, pausedAt, nextRunAt, freshDueAt, staleSince } = of;
-  const { records, current, last } =
+  const { records, history, current, last } =
     summary ?? (await store.jobs.summaries({ teamId, workflowIds: [id] })).get(id) ?? NO_SUMMARY;
   return workflowResource.of({
     ...definition,
@@ -107,13 +121,20 @@ export async function shownWorkflow(
     staleSince,
     version: of.currentVersion,
     records,
+    keep: definition.keep ?? DEFAULT_KEEP,
+    history,
     currentJob: current === undefined ? null : jobFields(current),
     lastJob: last === undefined ? null : jobFields(last),
     recentJobs: recent?.map(({ createdAt, ...glance }) => ({ ...glance, queuedAt: createdAt })),
   });
 }
 
-const NO_SUMMARY: WorkflowSummary = { records: 0, current: undefined, last: undefined };
+const NO_SUMMARY: WorkflowSummary = {
+  records: 0,
+  history: NO_HISTORY,
+  current: undefined,
+  last: undefined,
+};
 
 export const recordResource = named(
   'Record',
@@ -146,6 +167,11 @@ export const versionResource = named(
   },
 );
 
+const changedFields = list(
+  object({ key: text(), value: optional(raw<unknown>({})), previousValue: optional(raw<unknown>({})) }),
+  'Fields that changed. Present only if `type` is `changed` or `removed`',
+);
+
 export const changeResource = named(
   'Change',
   object({
@@ -153,17 +179,35 @@ export const changeResource = named(
     id: text('Record ID'),
     version: integer('Version that published the last state of the record'),
     record: optional(as('Added record. Present only if `type` is `added`', recordResource)),
-    fields: optional(
-      list(
-        object({ key: text(), value: optional(raw<unknown>({})), previousValue: optional(raw<unknown>({})) }),
-        'Fields that changed. Present only if `type` is `changed` or `removed`',
-      ),
-    ),
+    fields: optional(changedFields),
   }),
   {
     type: 'changed',
     id: '17',
     version: 17,
+    fields: [{ key: 'name', value: 'Ada Lovelace', previousValue: 'Ada Byron' }],
+  },
+);
+
+export const recordChangeResource = named(
+  'RecordChange',
+  object({
+    type: as(
+      'What the version did with the record. `existing`: the oldest state that is stored; what happened before is no ' +
+        'longer known',
+      choice(['added', 'changed', 'removed', 'existing']),
+    ),
+    version: integer('Version that published the change; for `existing` the oldest version that can be read'),
+    publishedAt: time('Time when the version was published'),
+    jobId: text('ID of the job that published the version'),
+    record: optional(as('The record. Present only if `type` is `added` or `existing`', recordResource)),
+    fields: optional(changedFields),
+  }),
+  {
+    type: 'changed',
+    version: 17,
+    publishedAt: ENDED_AT,
+    jobId: IDS.job,
     fields: [{ key: 'name', value: 'Ada Lovelace', previousValue: 'Ada Byron' }],
   },
 );

@@ -103,4 +103,11 @@ export interface Workflow {
   limits?: { timeout?: string; memory?: string; output?: string; records?: number };
   /** `backoff` is a duration such as `'5s'`. */
   retries?: { max?: number; backoff?: string };
+  /**
+   * Keeps the newest `versions` (default: 10, maximum: 10,000), superseded at most `days` ago (default: 30, maximum:
+   * 3,650). If only one of the two is set, the other one is its maximum.
+   */
+  keep?: { versions?: number; days?: number };
+  /** `value` (default): 1.0 equals 1, and the order of fields does not matter. `text`: the JSON texts are compared. */
+  compare?: 'value' | 'text';
 }

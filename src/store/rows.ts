@@ -131,6 +131,9 @@ export interface WorkflowRow extends Omit<Workflow, 'definition'> {
   /** The incremental state stored by the last published run. The text may be long. */
   state: string | null;
   prunedVersion: number;
+  /** How long versions are kept (null: the default). */
+  keepVersions: number | null;
+  keepMs: number | null;
   nextSeq: number;
   stagedAdded: number;
   stagedChanged: number;
@@ -138,6 +141,8 @@ export interface WorkflowRow extends Omit<Workflow, 'definition'> {
   stagedLargest: number;
   /** By how many bytes the running job makes the records grow; negative if they shrink. */
   stagedBytes: number;
+  /** Bytes of the rows that the running job has closed. */
+  stagedReplaced: number;
   /** How many runs have changed the quarantine. */
   quarantineRun: number;
   /** Entries of the quarantine that the running job has added and ended. */
@@ -151,8 +156,8 @@ const LISTED_COLUMNS = `
 /** The columns that `toWorkflow` needs. */
 export const LISTED = columns(LISTED_COLUMNS);
 export const WORKFLOW =
-  columns(`${LISTED_COLUMNS}, fresh_ms, state, pruned_version, next_seq, staged_added, staged_changed,
-  staged_removed, staged_largest, staged_bytes, quarantine_run, staged_quarantined, staged_released`);
+  columns(`${LISTED_COLUMNS}, fresh_ms, state, pruned_version, keep_versions, keep_ms, next_seq, staged_added, staged_changed,
+  staged_removed, staged_largest, staged_bytes, staged_replaced, quarantine_run, staged_quarantined, staged_released`);
 export type ListedRow = Omit<Workflow, 'definition'> & { definition: string };
 
 export function toWorkflow(row: ListedRow): Workflow {

@@ -53,7 +53,8 @@ const MOST: Record<string, [statements: number, trips: number, pages: number]> =
   'the first page of jobs of a workflow': [6, 2, 17],
   'the first page of events': [6, 2, 18],
   'the first page of workflows': [3, 1, 8],
-  'the summary of ten workflows': [5, 3, 60],
+  // The newest version of each workflow, and the oldest, which says what the history costs.
+  'the summary of ten workflows': [5, 3, 100],
   'schedules are looked at': [1, 1, 1],
   'abandoned jobs are looked for': [1, 1, 3],
   'a job of one of many waiting teams is claimed': [15, 6, 127],

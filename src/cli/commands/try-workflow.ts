@@ -104,7 +104,7 @@ async function suppressionOf(config: Config, store: Store, place: WorkflowRef) {
 function report(tried: TriedRun, options: Options): void {
   const { outcome, reason, error, counts, changes, ms } = tried;
   const first = (changes?.first ?? []).map((row) =>
-    differenceOf({ id: row.id, before: row.before ?? undefined, after: row.after ?? undefined }),
+    differenceOf({ id: row.id, before: row.before ?? undefined, after: row.after ?? undefined }, row.compare),
   );
   const ended = outcome === 'finished' ? 'A job would succeed' : `A job would fail (${reason}): ${error}`;
   print(options, { ...tried, changes: changes === null ? null : { ...changes, first } }, [

@@ -1,5 +1,7 @@
 /** Query parameters: their descriptions, and how they are read. `strict.ts` has already refused unknown ones. */
 import { Problem } from '../../model/error.ts';
+import type { Moment } from '../../records/read-changes.ts';
+import { parseIsoTime } from '../../std/clock.ts';
 import type { Parameter } from '../route.ts';
 import { invalid, oneOf, timeFrom } from './values.ts';
 
@@ -126,6 +128,37 @@ export function choicesParameter<T extends string>(
   return parameter({ name, description: all, schema }, (text, what) =>
     text.split(',').map((value) => oneOf(what, value.trim(), names)),
   );
+}
+
+/** A parameter that may be repeated; each value is a name. */
+export function namesParameter(name: string, description: string, most: number): QueryParameter<string[]> {
+  const schema = { type: 'array', items: { type: 'string', minLength: 1 }, maxItems: most };
+  return {
+    name,
+    in: 'query',
+    description: `${description} (repeatable)`,
+    schema,
+    read(query) {
+      const values = queryValues(query, name);
+      if (values.length > most || values.includes('')) {
+        invalid(`The query parameter \`${name}\` must not be empty, and be repeated at most ${most} times`);
+      }
+      return values.length === 0 ? undefined : values;
+    },
+  };
+}
+
+/** A number of a version, or an ISO 8601 time. */
+export function momentParameter(name: string, description: string): QueryParameter<Moment> {
+  const schema = { type: 'string', pattern: '^(\\d{1,15}|\\d{4}-\\d\\d-\\d\\d(T.+)?)$', minLength: 1 };
+  return parameter({ name, description, schema, example: '2026-11-20T10:00Z' }, (text, what) => {
+    if (/^\d{1,15}$/.test(text)) return { version: Number(text) };
+    const atMs = parseIsoTime(text);
+    if (atMs !== undefined) return { atMs };
+    return invalid(
+      `${what} must be the number of a version, or an ISO 8601 time with its zone, such as 2026-11-20T10:00Z`,
+    );
+  });
 }
 
 /** `true` or `false` (default). */

@@ -85,6 +85,8 @@ const NAMED_EXAMPLES: Readonly<Record<string, unknown>> = {
   q: 'lovelace',
   limit: 50,
   recentJobs: 20,
+  recordId: '16',
+  field: ['name'],
   until: ENDED,
   from: '2026-11-21T00:00:00Z',
   to: '2026-11-21T03:00:00Z',
@@ -113,6 +115,9 @@ const OWN_EXAMPLES: Readonly<Record<string, unknown>> = {
   'readWorkflowData.cursor': makeCursor([17, 50]),
   'readWorkflowData.answer.application/x-ndjson': line(record) + line(secondRecord),
   'readWorkflowData.answer.text/csv': 'id,name,email\r\n17,Ada Lovelace,ada@example.com\r\n',
+  'readWorkflowChanges.type': 'added,changed',
+  'readWorkflowChanges.answer.text/csv':
+    'type,id,version,field,value,previousValue\r\nchanged,17,17,name,Ada Lovelace,Ada Byron\r\n',
   'subscribeWebhook.answer.application/json': { message: `Webhook ${IDS.webhook} subscribed` },
   'unsubscribeWebhook.answer.application/json': { message: `Webhook ${IDS.webhook} unsubscribed` },
   'unsubscribeWebhookByPath.answer.application/json': { message: `Webhook ${IDS.webhook} unsubscribed` },

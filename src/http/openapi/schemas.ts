@@ -17,6 +17,7 @@ import { systemChecksResource, systemResource } from '../../resources/system.ts'
 import { signingKeyResource, webhookDetailResource, webhookResource } from '../../resources/webhook.ts';
 import {
   changeResource,
+  recordChangeResource,
   recordResource,
   versionResource,
   workflowResource,
@@ -42,6 +43,7 @@ export const schemas: Readonly<Record<string, JsonSchema>> = Object.fromEntries(
     systemChecksResource,
     systemResource,
     changeResource,
+    recordChangeResource,
     versionResource,
     jobResource,
     auditLineResource,

@@ -5,16 +5,14 @@ import { Problem } from '../../model/error.ts';
 import type { WorkflowRef } from '../../model/workflow.ts';
 import { type Encoding, encoded, FORMATS, type Format, formatter } from '../../records/formats.ts';
 import { type Body, mostBytes, openVersion, readWhole } from '../../records/read.ts';
-import { openSpan, readChanges } from '../../records/read-changes.ts';
 import { type Position, readSelected, select } from '../../records/select.ts';
-import { changeResource, recordResource, versionResource } from '../../resources/workflow.ts';
+import { recordResource } from '../../resources/workflow.ts';
 import { grouped } from '../../std/amounts.ts';
 import { list } from '../../std/shape.ts';
 import type { ChangesCursor } from '../../store/operations/records.ts';
 import type { DataVersion } from '../../store/operations/versions.ts';
-import { digest, matchesTag, rangeOf } from '../caching.ts';
-import { filterParameter } from '../input/filter.ts';
-import { byNumber, cursorFrom, listOperation, makeCursor, nextLink } from '../input/list-page.ts';
+import { matchesTag, rangeOf } from '../caching.ts';
+import { cursorFrom, makeCursor, nextLink } from '../input/list-page.ts';
 import { formatParameter, numberParameter, textParameter } from '../input/query.ts';
 import { invalid, workflowIdFrom } from '../input/values.ts';
 import { acceptedEncoding, acceptedFormat } from '../negotiate.ts';
@@ -256,89 +254,3 @@ async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
 function dataTag(version: DataVersion, format: Format, encoding: Encoding): string {
   return `"${version.number}.${version.erasures}-${format}-${encoding}"`;
 }
-
-const CHANGES_FORMATS = ['json', 'ndjson'] as const;
-
-const CHANGES_FORMAT = formatParameter(CHANGES_FORMATS);
-const SINCE = numberParameter('since', 'Version that the client already has; 0 for none');
-const UNTIL = numberParameter('until', 'Last version to include (default: the newest)');
-const FILTER = filterParameter(
-  'Only changes that match this expression. `previous` is the record in version `since`',
-);
-
-/** GET /v1/workflows/{workflowId}/changes?since=V[&until=] */
-export const readWorkflowChanges: Operation<KeyedCall<'examiner'>> = {
-  id: 'readWorkflowChanges',
-  group: 'Workflows',
-  summary: 'List changes since a version',
-  description:
-    'Returns net changes: a record that was added and removed in between does not appear. Added and changed records ' +
-    'come first, removed records last. Pass the header `x-data-version` as `since` in the next call. `If-None-Match` ' +
-    'may return 304.',
-  parameters: [
-    pathParameter('workflowId', 'Workflow ID'),
-    { ...SINCE, required: true },
-    UNTIL,
-    FILTER,
-    CHANGES_FORMAT,
-  ],
-  answer: jsonResponse(
-    'Net changes between the two versions',
-    list(changeResource),
-    { ETag: 'Entity tag of the content, for `If-None-Match`', 'x-data-version': 'Last version included' },
-    { 'application/x-ndjson': textContent() },
-  ),
-  errors: {
-    field_invalid: '`since` is missing, or a parameter has an invalid value',
-    workflow_not_found: 'No workflow found, or the version does not exist',
-    version_pruned: 'Version `since` is no longer stored. Read all data again',
-  },
-
-  async handle(call) {
-    const { services, caller, request, reply } = call;
-    const place = { teamId: caller.teamId, workflowId: workflowIdFrom(call.params.workflowId) };
-    const format = CHANGES_FORMAT.read(call.query) ?? acceptedFormat(request.headers.accept, CHANGES_FORMATS);
-    const encoding = acceptedEncoding(request.headers['accept-encoding']);
-    const span = await openSpan(services.store, place, {
-      since:
-        SINCE.read(call.query) ??
-        invalid('The query parameter `since` is required: the version that you already have, or 0'),
-      until: UNTIL.read(call.query),
-    });
-    const { since, until } = span;
-    const filter = await FILTER.filterFrom(call.query);
-    const selection = filter === undefined ? '' : `-${digest(filter)}`;
-    const tag = `"${since}-${until.number}.${until.erasures}-changes${selection}-${format}-${encoding}"`;
-    setValidators(reply, tag, until);
-    if (matchesTag(request.headers['if-none-match'], tag)) return reply.code(304).send();
-    reply.headers(bodyHeaders({ format, encoding, workflowId: place.workflowId, version: until.number }));
-    if (request.method === 'HEAD') return reply.send();
-    const changes = readChanges(
-      services.store,
-      place,
-      span,
-      format === 'ndjson' ? 'ndjson' : 'json',
-      filter === undefined ? undefined : (rows) => services.examiner.matchingRows({ ...place, filter, rows }),
-    );
-    return sendStream(call, encoded(changes, encoding));
-  },
-};
-
-/** GET /v1/workflows/{workflowId}/versions */
-export const listWorkflowVersions = listOperation({
-  id: 'listWorkflowVersions',
-  group: 'Workflows',
-  summary: 'List versions',
-  description: 'Returns the versions that can be read, newest first.',
-  name: 'versions',
-  resource: versionResource,
-  order: byNumber,
-  parameters: [pathParameter('workflowId', 'Workflow ID')],
-  errors: { workflow_not_found: 'No workflow found' },
-  async rows({ services: { store }, caller, params }, range) {
-    const place = { teamId: caller.teamId, workflowId: workflowIdFrom(params.workflowId) };
-    await openVersion(store, place);
-    return store.records.versions({ ...place, ...range });
-  },
-  show: (version) => versionResource.of(version),
-});

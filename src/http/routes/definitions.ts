@@ -5,9 +5,12 @@ import { MAX_LEVELS } from '../../definitions/definition.ts';
 import { found, Problem } from '../../model/error.ts';
 import { isNestedDeeper } from '../../model/record.ts';
 import {
+  COMPARES,
+  DEFAULT_KEEP,
   type Definition,
   isOfApi,
   MODES,
+  MOST_KEPT,
   ON_INVALID,
   OVERLAPS,
   ofApiHash,
@@ -15,6 +18,7 @@ import {
 } from '../../model/workflow.ts';
 import { messageResource } from '../../resources/error.ts';
 import { shownWorkflow, workflowResource } from '../../resources/workflow.ts';
+import { grouped } from '../../std/amounts.ts';
 import { anyObject, boolean, choice, nullable, object, optional, text } from '../../std/shape.ts';
 import type { Store } from '../../store/store.ts';
 import { checkIfMatch, IF_MATCH, sendWithETag } from '../caching.ts';
@@ -81,6 +85,16 @@ export const putWorkflow: Operation<KeyedCall<'apiSecrets' | 'ceilings' | 'defin
           description: '`cron` with `timezone`, or `every`; and `missed` (only for `http`)',
         },
         overlap: { enum: OVERLAPS },
+        keep: {
+          type: 'object',
+          description:
+            `Versions to keep: the newest \`versions\` (default: ${DEFAULT_KEEP.versions}, maximum: ${grouped(MOST_KEPT.versions)}), superseded ` +
+            `at most \`days\` ago (default: ${DEFAULT_KEEP.days}, maximum: ${grouped(MOST_KEPT.days)})`,
+        },
+        compare: {
+          enum: COMPARES,
+          description: 'Whether a record has changed if its values have (default), or if its JSON text has',
+        },
         priority: {
           type: 'integer',
           description: 'Priority among the waiting jobs of the team: jobs with a higher number start first',

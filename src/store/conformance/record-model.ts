@@ -26,11 +26,14 @@ import {
   afterRun,
   bytesOf,
   changesBetween,
+  changesOf,
   countChanges,
   type Model,
   neededRows,
   newModel,
+  olderBytes,
   oldestKept,
+  versionAt,
 } from './version-model.ts';
 
 type Step =
@@ -126,6 +129,7 @@ export function testRecordModel(open: Open, runs: number): void {
           await compareVersions(world);
         }
         await compareChanges(world);
+        for (const id of 'abcdefgh') await compareHistory(world, id);
       }),
       { numRuns: runs },
     );
@@ -257,8 +261,12 @@ async function compareVersions(world: World): Promise<void> {
   const current = model.versions.length - 1;
   const { counted, found } = await opened.inspect(at);
   assert.deepEqual([counted.bytes, found.bytes], [bytesOf(model), bytesOf(model)]);
+  const overview = await store.jobs.summaries({ teamId: at.teamId, workflowIds: [at.workflowId] });
+  const history = overview.get(at.workflowId)?.history;
+  const versions = current - Math.max(1, model.oldest) + 1;
+  assert.deepEqual([history?.versions, history?.bytes], [versions, olderBytes(model)]);
   const summaries = await store.records.versions({ ...at, limit: 100 });
-  assert.equal(summaries.length, current - Math.max(1, model.oldest) + 1);
+  assert.equal(summaries.length, versions);
   for (const [version, state] of model.versions.entries()) {
     const found = await store.records.version({ ...at, number: version });
     if (version < model.oldest) {
@@ -276,6 +284,24 @@ async function compareVersions(world: World): Promise<void> {
       assert.deepEqual(summary?.records, countChanges(before, state));
     }
     await compareChange(world, version, current);
+  }
+}
+
+/** Compares the changes of one record, read two at a time, and the versions of all times. */
+async function compareHistory({ store, at, model }: World, recordId: string): Promise<void> {
+  const found: unknown[] = [];
+  for (let before: number | undefined; ; ) {
+    const page = await store.records.recordChanges({ ...at, recordId, before, limit: 2 });
+    assert.ok(page.rows.length <= 2);
+    found.push(...page.rows.map(({ jobId: _, ...change }) => change));
+    if (page.next === null) break;
+    before = page.next;
+  }
+  assert.deepEqual(found, changesOf(model, recordId));
+  for (const publishedAt of model.publishedAt) {
+    for (const time of [publishedAt - 1, publishedAt]) {
+      assert.equal(await store.records.versionAt({ ...at, at: time }), versionAt(model, time));
+    }
   }
 }
 

@@ -102,7 +102,10 @@ export function testStaging(open: Open): void {
     const { counted, found } = await inspect(at);
     // {"id":"c","name":"Cid"} was added, and b lost its name.
     const grown = 23 - 13;
-    assert.deepEqual([counted, found], [found, { added: 1, changed: 1, removed: 0, grown, bytes }]);
+    assert.deepEqual(
+      [counted, found],
+      [found, { added: 1, changed: 1, removed: 0, grown, replaced: 23, bytes }],
+    );
   });
 
   it('adds only the new records of a batch that repeats others', async ({ store, inspect }) => {
@@ -164,8 +167,11 @@ export function testStaging(open: Open): void {
       );
     }
     const { counted, found } = await inspect(at);
-    const { bytes } = counted;
-    assert.deepEqual([counted, found], [found, { added: 0, changed: 1, removed: 0, grown: 1, bytes }]);
+    const { replaced, bytes } = found;
+    assert.deepEqual(
+      [counted, found],
+      [found, { added: 0, changed: 1, removed: 0, grown: 1, replaced, bytes }],
+    );
   });
 
   it('stages, sweeps and removes long records in several steps', async ({ store, inspect }) => {
@@ -176,15 +182,22 @@ export function testStaging(open: Open): void {
     await stageRecords(store, lost, 'replace', people({ a: '', b: '', c: '' }));
     await store.records.remove({ held: lost, seqs: [4, 5] });
     const lostRun = await inspect(at);
-    const { grown, bytes } = lostRun.found;
-    assert.deepEqual(lostRun.counted, { added: 0, changed: 3, removed: 2, grown, bytes });
+    const { grown, replaced, bytes } = lostRun.found;
+    assert.deepEqual(lostRun.counted, { added: 0, changed: 3, removed: 2, grown, replaced, bytes });
     assert.ok(grown < -5 * LONG.length);
     await store.jobs.release({ held: [lost] });
     const held = await claimOne(store);
     let calls = 1;
     while (!(await store.records.sweep({ held, limit: 500 })).done) calls++;
     assert.ok(calls > 2, `${calls} calls`);
-    assert.deepEqual((await inspect(at)).counted, { added: 0, changed: 0, removed: 0, grown: 0, bytes });
+    assert.deepEqual((await inspect(at)).counted, {
+      added: 0,
+      changed: 0,
+      removed: 0,
+      grown: 0,
+      replaced: 0,
+      bytes,
+    });
     await stageRecords(store, held, 'replace', people({ b: '' }));
     await store.records.remove({ held, seqs: [1, 3, 4, 5] });
     const published = await publish(store, held);

@@ -15,6 +15,8 @@ interface Written {
   removed: number;
   /** The increase in bytes of records. */
   grown: number;
+  /** The bytes of the rows that are closed. */
+  replaced: number;
   /** The bytes of the current version. */
   bytes: number;
 }
@@ -26,6 +28,7 @@ export interface TableCountsRow {
   stagedChanged: number | null;
   stagedRemoved: number | null;
   stagedBytes: number | null;
+  stagedReplaced: number | null;
   versionBytes: number | null;
   /** Rows that the run has added, has closed, and has closed and replaced. */
   written: number;
@@ -46,6 +49,7 @@ export function toTableCounts(row: TableCountsRow): TableCounts {
       changed: row.stagedChanged ?? 0,
       removed: row.stagedRemoved ?? 0,
       grown: row.stagedBytes ?? 0,
+      replaced: row.stagedReplaced ?? 0,
       bytes: row.versionBytes ?? 0,
     },
     found: {
@@ -53,6 +57,7 @@ export function toTableCounts(row: TableCountsRow): TableCounts {
       changed: row.replaced,
       removed: row.closed - row.replaced,
       grown: (row.writtenBytes ?? 0) - (row.closedBytes ?? 0),
+      replaced: row.closedBytes ?? 0,
       bytes: row.currentBytes ?? 0,
     },
     rows: row.rows,

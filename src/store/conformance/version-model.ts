@@ -1,6 +1,7 @@
 /** A model of a workflow's versions: what any store must return about them, computed in the simplest way. */
 import type { RecordCounts } from '../../model/job.ts';
 import type { Mode } from '../../model/workflow.ts';
+import type { RecordChange } from '../operations/history/record-history.ts';
 import type { ChangedRow } from '../operations/records.ts';
 import type { Retention } from '../operations/versions.ts';
 
@@ -61,6 +62,42 @@ export function neededRows({ versions, oldest }: Model): number {
 /** The bytes of the records of the newest version, in UTF-8. */
 export function bytesOf({ versions }: Model): number {
   return [...(versions.at(-1)?.values() ?? [])].reduce((bytes, body) => bytes + Buffer.byteLength(body), 0);
+}
+
+/** The bytes of the states that readable versions contain, but the newest does not. */
+export function olderBytes({ versions, oldest }: Model): number {
+  let bytes = 0;
+  for (let version = Math.max(1, oldest) + 1; version < versions.length; version++) {
+    for (const [id, body] of stateAt(versions, version - 1)) {
+      if (stateAt(versions, version).get(id) !== body) bytes += Buffer.byteLength(body);
+    }
+  }
+  return bytes;
+}
+
+/** The newest readable version that was published by then. */
+export function versionAt({ versions, publishedAt, oldest }: Model, at: number): number | null {
+  for (let version = versions.length - 1; version >= Math.max(1, oldest); version--) {
+    if ((publishedAt[version] as number) <= at) return version;
+  }
+  return null;
+}
+
+/** The changes of a record, newest first. */
+export function changesOf(
+  { versions, publishedAt, oldest }: Model,
+  id: string,
+): Omit<RecordChange, 'jobId'>[] {
+  const found: Omit<RecordChange, 'jobId'>[] = [];
+  for (let version = versions.length - 1; version >= Math.max(1, oldest); version--) {
+    const isFirst = version === oldest && oldest > 1;
+    const before = isFirst ? null : (stateAt(versions, version - 1).get(id) ?? null);
+    const after = stateAt(versions, version).get(id) ?? null;
+    if (before === after) continue;
+    const type = isFirst ? 'existing' : before === null ? 'added' : after === null ? 'removed' : 'changed';
+    found.push({ type, version, publishedAt: publishedAt[version] as number, before, after });
+  }
+  return found;
 }
 
 /** The rows that `changes` must return, in order. */

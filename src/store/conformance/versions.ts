@@ -1,6 +1,6 @@
 /** Retention: how long old versions are kept, and how they are pruned. */
 import assert from 'node:assert/strict';
-import type { WorkflowRef } from '../../model/workflow.ts';
+import type { Definition, WorkflowRef } from '../../model/workflow.ts';
 import type { Retention } from '../operations/versions.ts';
 import type { Store } from '../store.ts';
 import {
@@ -15,6 +15,7 @@ import {
 } from './setup.ts';
 
 const MINUTE_MS = 60_000;
+const DAY_MS = 24 * 60 * MINUTE_MS;
 const KEEP_ALL: Retention = { keepVersions: 1_000, keepMs: Number.MAX_SAFE_INTEGER, graceMs: 0 };
 
 export function testRetention(open: Open): void {
@@ -100,10 +101,45 @@ export function testRetention(open: Open): void {
     await store.records.remove({ held, seqs: [2] });
     await pruneAll(store, at, { keepVersions: 1, keepMs: 0, graceMs: 0 });
     const { counted, found } = await inspect(at);
-    const { grown, bytes } = found;
-    assert.deepEqual([counted, found], [found, { added: 1, changed: 1, removed: 1, grown, bytes }]);
+    const { grown, replaced, bytes } = found;
+    assert.deepEqual([counted, found], [found, { added: 1, changed: 1, removed: 1, grown, replaced, bytes }]);
     while (!(await store.records.sweep({ held, limit: 10 })).done);
     assert.equal((await inspect(at)).rows, 2);
+  });
+
+  it('keeps the versions of a workflow as long as its definition says', async ({ store, advance }) => {
+    const usual = await makeVersions(store, 4, 'usual');
+    const many = await makeVersions(store, 4, 'many', { keep: { versions: 3, days: 2 } });
+    const keep = { keepVersions: 2, keepMs: DAY_MS, graceMs: 0 };
+    const oldest = async (at: WorkflowRef) => {
+      await pruneAll(store, at, keep);
+      return (await store.records.version(at))?.oldest;
+    };
+    const prunable = () => store.records.prunable({ teamId: many.teamId, ...keep, limit: 10 });
+    assert.deepEqual((await prunable()).found, [many, usual]);
+    assert.deepEqual([await oldest(usual), await oldest(many)], [3, 2]);
+    const { found, at } = await prunable();
+    assert.deepEqual([found, at], [[], store.now() + DAY_MS]);
+    advance(DAY_MS);
+    assert.deepEqual((await prunable()).found, [usual]);
+    assert.deepEqual([await oldest(usual), await oldest(many)], [4, 2]);
+    assert.equal((await prunable()).at, store.now() + DAY_MS);
+    advance(DAY_MS);
+    assert.equal(await oldest(many), 4);
+  });
+
+  it('applies a new limit to versions that are stored already', async ({ store, advance }) => {
+    const at = await makeVersions(store, 5, 'people', { keep: { versions: 5, days: 9 } });
+    const keep = { keepVersions: 2, keepMs: DAY_MS, graceMs: 0 };
+    advance(2 * DAY_MS);
+    await pruneAll(store, at, keep);
+    assert.equal((await store.records.version(at))?.oldest, 1);
+    await makeWorkflow(store, { keep: { versions: 3, days: 9 } });
+    await pruneAll(store, at, keep);
+    assert.equal((await store.records.version(at))?.oldest, 3);
+    await makeWorkflow(store);
+    await pruneAll(store, at, keep);
+    assert.equal((await store.records.version(at))?.oldest, 5);
   });
 
   it('lists only workflows with versions to prune', async ({ store }) => {
@@ -123,8 +159,13 @@ export function testRetention(open: Open): void {
 }
 
 /** A workflow with `count` versions; each changes one record, and leaves the other unchanged. */
-async function makeVersions(store: Store, count: number, id = 'people'): Promise<WorkflowRef> {
-  const at = await makeWorkflow(store, { id });
+async function makeVersions(
+  store: Store,
+  count: number,
+  id = 'people',
+  changes: Partial<Definition> = {},
+): Promise<WorkflowRef> {
+  const at = await makeWorkflow(store, { id, ...changes });
   for (let n = 0; n < count; n++) await publishRun(store, at, { a: `${n}`, b: 'Bob' });
   return at;
 }

@@ -146,11 +146,23 @@ export async function recent(
 export interface WorkflowSummary {
   /** Number of records in the newest version. */
   records: number;
+  history: VersionHistory;
   /** The job in slot 0, if one is unfinished. */
   current: Job | undefined;
   /** The newest job that has ended. */
   last: Job | undefined;
 }
+
+/** The readable versions of a workflow, besides version 0. */
+export interface VersionHistory {
+  versions: number;
+  /** Null before the first version. */
+  oldest: { version: number; publishedAt: number } | null;
+  /** Total size of the records that the newest version does not contain, in bytes. */
+  bytes: number;
+}
+
+export const NO_HISTORY: VersionHistory = { versions: 0, oldest: null, bytes: 0 };
 
 const CURRENT = `
   select ${JOB} from job /* use job_slot */
@@ -174,10 +186,15 @@ export async function summaries(
   view: View,
   { teamId, workflowIds }: { teamId: string; workflowIds: readonly string[] },
 ): Promise<Map<string, WorkflowSummary>> {
-  const totals = await view.db.all<{ id: string; records: number }>`
-    select workflow.id, coalesce(version.total, 0) as records from workflow
+  const totals = await view.db.all<TotalRow>`
+    select workflow.id, coalesce(version.total, 0) as records, workflow.current_version as current,
+      oldest.number as oldest, oldest.published_at as "oldestAt",
+      coalesce(version.replaced_bytes, 0) as replaced, coalesce(oldest.replaced_bytes, 0) as "replacedBefore"
+    from workflow
     left join version on version.team_id = workflow.team_id and version.workflow_id = workflow.id
       and version.number = workflow.current_version
+    left join version oldest on oldest.team_id = workflow.team_id and oldest.workflow_id = workflow.id
+      and oldest.number = greatest(1, workflow.oldest_version)
     where workflow.team_id = ${teamId} and workflow.id = any(${workflowIds}::text[])`;
   // Unfinished jobs first, as in `list`.
   const current = await view.db.all<JobRow>(CURRENT, teamId, workflowIds);
@@ -185,8 +202,32 @@ export async function summaries(
   const byWorkflow = (rows: readonly JobRow[]) => new Map(rows.map((row) => [row.workflowId, toJob(row)]));
   const [currentOf, lastOf] = [byWorkflow(current), byWorkflow(last)];
   return new Map(
-    totals.map(({ id, records }) => [id, { records, current: currentOf.get(id), last: lastOf.get(id) }]),
+    totals.map((row) => {
+      const { id, records } = row;
+      return [id, { records, history: historyOf(row), current: currentOf.get(id), last: lastOf.get(id) }];
+    }),
   );
+}
+
+interface TotalRow {
+  id: string;
+  records: number;
+  current: number;
+  oldest: number | null;
+  oldestAt: number;
+  /** Bytes of all records that were replaced or removed up to the newest version, and up to the oldest readable one. */
+  replaced: number;
+  replacedBefore: number;
+}
+
+function historyOf({ current, oldest, oldestAt, replaced, replacedBefore }: TotalRow): VersionHistory {
+  if (oldest === null) return NO_HISTORY;
+  return {
+    versions: current - oldest + 1,
+    oldest: { version: oldest, publishedAt: oldestAt },
+    // Versions that an earlier program published are not counted.
+    bytes: Math.max(0, replaced - replacedBefore),
+  };
 }
 
 /**

@@ -11,7 +11,7 @@ import {
   differenceOf,
   MAX_DIFFERENCES_BYTES,
 } from '../../model/same-json.ts';
-import type { Definition, Mode } from '../../model/workflow.ts';
+import type { Compare, Definition, Mode } from '../../model/workflow.ts';
 import { toIso } from '../../std/clock.ts';
 import { JOB, type JobRow, type WorkflowRow } from '../rows.ts';
 import { both } from '../sql.ts';
@@ -78,7 +78,8 @@ export async function publish(
   const { stagedAdded: added, stagedChanged, stagedRemoved: removed } = workflow;
   const records = { total: before.total + added - removed, added, changed: stagedChanged, removed };
   const bytes = before.bytes === null ? null : before.bytes + workflow.stagedBytes;
-  const inMode = mode ?? (JSON.parse(workflow.definition) as Definition).mode;
+  const definition = JSON.parse(workflow.definition) as Definition;
+  const inMode = mode ?? definition.mode;
   const sizes = { mode: inMode, before: before.total, after: records.total };
   const judgment = expected === undefined ? undefined : judge(expected, sizes);
   const error =
@@ -94,15 +95,15 @@ export async function publish(
 
   const changed = records.added + records.changed + records.removed > 0;
   const version = changed ? workflow.currentVersion + 1 : workflow.currentVersion;
-  const listed = changed ? await listDifferences(tx, workflow, records) : undefined;
+  const listed = changed ? await listDifferences(tx, workflow, records, definition.compare) : undefined;
   if (changed) {
     const kept: string[] = inMode === 'replace' ? [] : JSON.parse(before.fields);
     await tx.db.run`
       insert into version (team_id, workflow_id, number, job_id, total, added, changed, removed, largest, bytes,
-        fields, published_at)
+        replaced_bytes, fields, published_at)
       values (${workflow.teamId}, ${workflow.id}, ${version}, ${job.id}, ${records.total}, ${added},
         ${records.changed}, ${removed}, ${Math.max(before.largest, workflow.stagedLargest)}, ${bytes},
-        ${JSON.stringify(mergeFields(kept, fields))}, ${tx.now})`;
+        ${(before.replaced ?? 0) + workflow.stagedReplaced}, ${JSON.stringify(mergeFields(kept, fields))}, ${tx.now})`;
   }
   const { stagedQuarantined: quarantined } = workflow;
   const hasAside = quarantined + workflow.stagedReleased > 0;
@@ -150,7 +151,8 @@ async function moveOn(
     set current_version = ${version}, quarantine_run = ${quarantineRun},
       state = coalesce(${state === undefined ? null : JSON.stringify(state)}, state),
       staged_added = 0, staged_changed = 0, staged_removed = 0, staged_largest = 0, staged_bytes = 0,
-      staged_quarantined = 0, staged_released = 0, fresh_due_at = ${tx.now} + fresh_ms, stale_since = null
+      staged_quarantined = 0, staged_released = 0, staged_replaced = 0,
+      fresh_due_at = ${tx.now} + fresh_ms, stale_since = null
     where team_id = ${workflow.teamId} and id = ${workflow.id}`;
   if (workflow.freshMs !== null) touchFreshness(tx, workflow.teamId, tx.now + workflow.freshMs);
 }
@@ -176,14 +178,16 @@ interface VersionSizes {
   largest: number;
   /** Null if not counted. */
   bytes: number | null;
+  /** Bytes of all records that this version and earlier ones have closed; null if not counted. */
+  replaced: number | null;
   fields: string;
 }
 
 async function publishedVersion(tx: Tx, workflow: WorkflowRow): Promise<VersionSizes> {
   const row = await tx.db.get<VersionSizes>`
-    select total, largest, bytes, fields from version where team_id = ${workflow.teamId}
+    select total, largest, bytes, replaced_bytes as replaced, fields from version where team_id = ${workflow.teamId}
       and workflow_id = ${workflow.id} and number = ${workflow.currentVersion}`;
-  return row ?? { total: 0, largest: 0, bytes: 0, fields: '[]' };
+  return row ?? { total: 0, largest: 0, bytes: 0, replaced: 0, fields: '[]' };
 }
 
 async function finish(
@@ -205,11 +209,12 @@ async function listDifferences(
   tx: Tx,
   workflow: WorkflowRow,
   records: RecordCounts,
+  compare: Compare | undefined,
 ): Promise<{ differences: Difference[]; truncated: boolean }> {
   const list: Difference[] = [];
   let bytes = 0;
   for await (const record of changedRecords(tx, workflow)) {
-    const difference = differenceOf(record);
+    const difference = differenceOf(record, compare);
     bytes += Buffer.byteLength(JSON.stringify(difference)) + 1;
     if (bytes > MAX_DIFFERENCES_BYTES) break;
     list.push(difference);

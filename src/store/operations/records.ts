@@ -6,6 +6,7 @@
 
 import type { AttemptLease } from '../../model/job.ts';
 import type { ComparedRecord } from '../../model/planned-writes.ts';
+import type { Definition } from '../../model/workflow.ts';
 import { both, MAX_BATCH, type Pick, type Sql } from '../sql.ts';
 import type { View } from '../transaction.ts';
 import { fenced } from './jobs.ts';
@@ -210,6 +211,8 @@ export interface ChangedRow {
   before: string | null;
   /** The record's JSON text in version `until`; null if the record no longer exists. */
   after: string | null;
+  /** Set if the definition of the workflow compares records by text. */
+  compare?: 'text';
 }
 
 /** Maximum bytes of records that one call returns, counting the texts before and after the change. */
@@ -225,9 +228,10 @@ const MAX_BYTES = 8_388_608;
 const WRITTEN = both(
   (pick) => `
   select new.added_in as version, new.seq, new.id, new.added_in as reported,
-         (select old.body from record old /* use record_closed */
-          where ${ofWorkflow(pick, 'closed', 'old')} and ${hasId(pick, 'new.id', 'old')}
-            and old.added_in <= $6::bigint and old.removed_in + 0 > $6::bigint limit 1) as before,
+         case when new.removed_in is null or new.removed_in > $5::bigint then
+           (select old.body from record old /* use record_closed */
+            where ${ofWorkflow(pick, 'closed', 'old')} and ${hasId(pick, 'new.id', 'old')}
+              and old.added_in <= $6::bigint and old.removed_in + 0 > $6::bigint limit 1) end as before,
          case when new.removed_in is null or new.removed_in > $5::bigint then new.body end as after
   from record new /* use record_added */
   where ${ofWorkflow(pick, 'added', 'new')}
@@ -285,6 +289,8 @@ export async function changes(
   const found = await bounds(view, input);
   if (found === undefined) return { rows: [], next: null };
   const limit = Math.max(1, Math.min(input.limit, Math.floor(MAX_BYTES / (2 * found.largest))));
+  const { compare } = JSON.parse(found.definition) as Definition;
+  const compared = compare === 'text' ? { compare } : {};
   const { part, version, seq } = input.after ?? { part: 'written', version: since + 1, seq: 0 };
   const rows = await view.db.snapshot(async (db) => {
     await inOrder(db);
@@ -302,7 +308,7 @@ export async function changes(
   return {
     rows: rows
       .filter(part === 'written' ? isWritten : isRemoved)
-      .map(({ id, reported, before, after }) => ({ id, version: reported, before, after })),
+      .map(({ id, reported, before, after }) => ({ id, version: reported, before, after, ...compared })),
     next: nextCursor(part, rows.length < limit ? undefined : rows.at(-1), since),
   };
 }
@@ -317,17 +323,19 @@ function isRemoved({ before }: Row): boolean {
 }
 
 /**
- * Returns the length of the longest record in the version `until`. The length never decreases from version to version,
- * so it is an upper bound for `since` as well.
+ * Returns the definition, and the length of the longest record in the version `until`. The length never decreases from
+ * version to version, so it is an upper bound for `since` as well.
  */
 function bounds(
   view: View,
   input: { teamId: string; workflowId: string; until: number },
-): Promise<{ largest: number } | undefined> {
+): Promise<{ largest: number; definition: string } | undefined> {
   return view.db.get`
-    select greatest(1, largest) as largest
+    select greatest(1, largest) as largest, definition
     from version
-    where team_id = ${input.teamId} and workflow_id = ${input.workflowId} and number = ${input.until}::bigint`;
+    join workflow on workflow.team_id = version.team_id and workflow.id = version.workflow_id
+    where version.team_id = ${input.teamId} and version.workflow_id = ${input.workflowId}
+      and version.number = ${input.until}::bigint`;
 }
 
 function nextCursor(part: ChangesCursor['part'], last: Row | undefined, since: number): ChangesCursor | null {

@@ -39,6 +39,8 @@ interface Run {
   touched: number;
   /** How many bytes the records have grown by; negative if they have shrunk. */
   grown: number;
+  /** Total bytes of the rows closed, less those reopened. */
+  replaced: number;
 }
 
 /**
@@ -61,6 +63,7 @@ export async function stage(
     largest: 0,
     touched: 0,
     grown: 0,
+    replaced: 0,
   };
   const seqs = inserts === null ? [] : await add(tx, run, inserts);
   const most = Math.min(changes.length, MAX_CHANGES);
@@ -75,7 +78,8 @@ export async function stage(
     update workflow
     set next_seq = ${run.nextSeq}, staged_added = staged_added + ${run.added},
       staged_changed = staged_changed + ${run.changed},
-        staged_largest = greatest(staged_largest, ${run.largest}), staged_bytes = staged_bytes + ${run.grown}
+        staged_largest = greatest(staged_largest, ${run.largest}), staged_bytes = staged_bytes + ${run.grown},
+        staged_replaced = staged_replaced + ${run.replaced}
     where team_id = ${workflow.teamId} and id = ${workflow.id}`;
   return { seqs, handled };
 }
@@ -199,6 +203,7 @@ async function supersede(tx: Tx, run: Run, changes: readonly Change<'supersede'>
     if (old === 0 || (old !== undefined) !== added.has(seq)) throw notCompared(run, id);
     if (old === undefined) continue;
     run.touched += old;
+    run.replaced += old;
     run.grown += Buffer.byteLength(body) - old;
   }
   run.changed += added.size;
@@ -320,6 +325,7 @@ async function restore(tx: Tx, run: Run, writes: readonly Change<'restore'>[]): 
   const bytes = sumOf(closed);
   run.changed -= closed.length;
   run.touched += bytes;
+  run.replaced -= bytes;
   run.grown += bytes - sumOf(deleted);
 }
 
@@ -384,7 +390,8 @@ export async function remove(
     bytes += closed.reduce((sum, row) => sum + row.bytes, 0);
   }
   await tx.db.run`
-    update workflow set staged_removed = staged_removed + ${removed}, staged_bytes = staged_bytes - ${bytes}
+    update workflow set staged_removed = staged_removed + ${removed}, staged_bytes = staged_bytes - ${bytes},
+      staged_replaced = staged_replaced + ${bytes}
     where team_id = ${workflow.teamId} and id = ${workflow.id}`;
   return { handled };
 }
@@ -437,7 +444,7 @@ export async function sweep(
   await tx.db.run`
     update workflow
     set staged_added = 0, staged_changed = 0, staged_removed = 0, staged_largest = 0, staged_bytes = 0,
-      staged_quarantined = 0, staged_released = 0
+      staged_quarantined = 0, staged_released = 0, staged_replaced = 0
     where team_id = ${workflow.teamId} and id = ${workflow.id}`;
   return { done: true };
 }

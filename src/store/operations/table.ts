@@ -13,6 +13,7 @@ import * as events from './events.ts';
 import * as freshness from './expectations/freshness.ts';
 import * as feedAddresses from './feeds/addresses.ts';
 import * as feeds from './feeds/feeds.ts';
+import { recordChanges } from './history/record-history.ts';
 import * as inspectors from './inspectors.ts';
 import * as instance from './instance.ts';
 import * as lists from './job-lists.ts';
@@ -88,8 +89,9 @@ export const OPERATIONS = {
     ...reads(records, 'compare', 'currentSeqs', 'currentTotal'),
     publish: batched(publish, { isLong: true }),
     ...lookups(versions, 'version'),
-    ...reads(versions, 'versions', 'prunable'),
+    ...reads(versions, 'versions', 'versionAt', 'prunable'),
     ...reads(records, 'page', 'search', 'changes'),
+    recordChanges: read(recordChanges),
     prune: write(versions.prune),
   },
   quarantine: {

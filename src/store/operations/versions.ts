@@ -12,7 +12,7 @@ import { oldestPending } from './rules/decisions.ts';
 import { lockWorkflow } from './workflows.ts';
 
 /**
- * Determines which versions are kept. The current version is always kept. Any other version is kept if it is within
+ * Determines which versions are kept, unless the definition of the workflow has other limits (`keep`). The current version is always kept. Any other version is kept if it is within
  * both limits, or if it was superseded less than `graceMs` ago, or since the oldest event with a pending decision.
  */
 export interface Retention {
@@ -79,6 +79,40 @@ export async function version(
   return row && { ...row, fields: JSON.parse(row.fields) };
 }
 
+/** Maximum number of versions that one statement reads to find the version of a time. */
+const COMPARED_VERSIONS = 100;
+
+/**
+ * Returns the number of the newest readable version that was published at or before `at`; null if all were published
+ * later. Versions are published in the order of their numbers, so that the search looks only at a few of them. (An
+ * index by time would cost each publication an entry.)
+ */
+export async function versionAt(
+  view: View,
+  { teamId, workflowId, at }: WorkflowRef & { at: number },
+): Promise<number | null> {
+  const range = await view.db.get<{ oldest: number; current: number }>`
+    select oldest_version as oldest, current_version as current from workflow
+    where team_id = ${teamId} and id = ${workflowId} and archived_at is null`;
+  if (range === undefined) return null;
+  let found: number | null = null;
+  let [first, last] = [Math.max(1, range.oldest), range.current];
+  while (first <= last) {
+    const step = Math.ceil((last - first + 1) / COMPARED_VERSIONS);
+    const numbers = Array.from({ length: Math.ceil((last - first + 1) / step) }, (_, n) => first + n * step);
+    const published = await view.db.all<{ number: number }>`
+      select number from version
+      where team_id = ${teamId} and workflow_id = ${workflowId} and number = any(${numbers}::bigint[])
+        and published_at <= ${at}`;
+    const newest = published.reduce((most, { number }) => Math.max(most, number), first - 1);
+    if (newest < first) break;
+    found = newest;
+    last = Math.min(last, newest + step - 1);
+    first = newest + 1;
+  }
+  return found;
+}
+
 type Summary = Omit<VersionSummary, 'records'> & VersionSummary['records'];
 
 /**
@@ -113,17 +147,19 @@ export async function versions(
  */
 export async function prunable(
   view: View,
-  { teamId, after = '', limit, keepVersions, keepMs, graceMs }: Retention & Page & { teamId: string },
+  { teamId, after = '', limit, ...kept }: Retention & Page & { teamId: string },
 ): Promise<{ found: WorkflowRef[]; next: string | null; at: number | null }> {
   const neededAt = await oldestPending(view, { teamId });
-  const rows = await view.db.all<{ id: string; isPruning: boolean; isOver: boolean; at: number | null }>`
+  const rows = await view.db.all<PrunableRow>`
     select id, pruned_version < oldest_version as "isPruning",
-           oldest_version <= current_version - ${keepVersions}::bigint as "isOver",
+           oldest_version <= current_version - coalesce(keep_versions, ${kept.keepVersions}::bigint) as "isOver",
+           coalesce(keep_ms, ${kept.keepMs}::bigint) as "keepMs",
            (select next.published_at from version next
             where next.team_id = ${teamId} and next.workflow_id = workflow.id
               and next.number = oldest_version + 1) as at
     from workflow where team_id = ${teamId} and id > ${after} order by id limit ${limit}`;
-  const dues = rows.map(({ id, isPruning, isOver, at: supersededAt }) => {
+  const { graceMs } = kept;
+  const dues = rows.map(({ id, isPruning, isOver, keepMs, at: supersededAt }) => {
     const at = supersededAt && supersededAt + (isOver ? graceMs : Math.max(graceMs, keepMs));
     const isNeeded = supersededAt !== null && neededAt !== null && supersededAt >= neededAt;
     return { workflowId: id, at: isPruning ? view.now : isNeeded ? view.now + graceMs + 1 : at };
@@ -134,6 +170,16 @@ export async function prunable(
     next: rows.length < limit ? null : (rows.at(-1)?.id ?? null),
     at: dues.filter((one) => !isDue(one)).reduce<number | null>((first, { at }) => earlier(first, at), null),
   };
+}
+
+interface PrunableRow {
+  id: string;
+  isPruning: boolean;
+  /** Whether the workflow has more versions than it keeps. */
+  isOver: boolean;
+  keepMs: number;
+  /** When the oldest version was superseded. */
+  at: number | null;
 }
 
 /** The last row that pruning has deleted. */
@@ -185,7 +231,11 @@ async function moveOldest(
   const prunable = countPrunable(successors, {
     now: tx.now,
     current: workflow.currentVersion,
-    retention: { ...retention, graceMs },
+    retention: {
+      keepVersions: workflow.keepVersions ?? retention.keepVersions,
+      keepMs: workflow.keepMs ?? retention.keepMs,
+      graceMs,
+    },
   });
   const version = workflow.oldestVersion + prunable;
   if (version > workflow.oldestVersion) {
@@ -255,11 +305,20 @@ async function deleteVersions(
   oldest: number,
   limit: number,
 ): Promise<boolean> {
-  const old = await tx.db.all<{ number: number }>`
-    select number from version where team_id = ${teamId} and workflow_id = ${workflowId} and number < ${oldest}
-    order by number limit ${limit}`;
-  await tx.db.run`
-    delete from version where team_id = ${teamId} and workflow_id = ${workflowId}
-      and number <= ${old.at(-1)?.number ?? 0}`;
-  return old.length < limit;
+  // The list of fields may be long.
+  const room = { rows: limit, bytes: MAX_BATCH_BYTES };
+  let after = 0;
+  await inParts<{ number: number; bytes: number }>(tx.db, room, {
+    first: (rows) => tx.db.all`
+      select number, octet_length(fields) as bytes from version
+      where team_id = ${teamId} and workflow_id = ${workflowId} and number > ${after} and number < ${oldest}
+      order by number limit ${rows}`,
+    upTo: async ({ number }) => {
+      await tx.db.run`
+        delete from version where team_id = ${teamId} and workflow_id = ${workflowId}
+          and number > ${after} and number <= ${number}`;
+      after = number;
+    },
+  });
+  return !isFull(room);
 }

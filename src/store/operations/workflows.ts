@@ -21,9 +21,11 @@ import {
 } from '../rows.ts';
 import { both } from '../sql.ts';
 import type { Tx, View } from '../transaction.ts';
-import { touchJobs } from './agenda.ts';
+import { makeDue, PRUNE_AFTER_MS, touchJobs } from './agenda.ts';
 import { touchFreshness } from './expectations/freshness.ts';
 import { requireRoom } from './quotas.ts';
+
+const DAY_MS = 86_400_000;
 
 /** The fields needed to find out whether a workflow's file still equals the applied definition. */
 export interface AppliedWorkflow {
@@ -53,6 +55,7 @@ export async function apply(
 ): Promise<'created' | 'changed' | 'unchanged' | 'restored' | 'stale'> {
   const { teamId, id, hash, expectedHash } = input;
   const definition = JSON.stringify(input.definition);
+  const { keepVersions, keepMs } = keptBy(input.definition);
   const found = await lockWorkflow(tx, teamId, id);
   if (expectedHash !== undefined && (found?.archivedAt !== null || found.definitionHash !== expectedHash)) {
     return 'stale';
@@ -65,6 +68,7 @@ export async function apply(
   await Promise.all([
     tx.db.run`
       update workflow set definition = ${definition}, definition_hash = ${hash},
+        keep_versions = ${keepVersions}, keep_ms = ${keepMs},
         next_run_at = ${nextRun(input, stored)}, archived_at = null, fresh_ms = ${freshMs},
         fresh_due_at = ${freshDueAt}, stale_since = ${staleSince}, updated_at = ${tx.now}
       where team_id = ${teamId} and id = ${id}`,
@@ -73,7 +77,16 @@ export async function apply(
   ]);
   touchJobs(tx, teamId, tx.now);
   touchFreshness(tx, teamId, freshDueAt);
+  // More versions may be old now.
+  makeDue(tx, teamId, 'prune', tx.now + PRUNE_AFTER_MS);
   return stored.archivedAt === null ? 'changed' : 'restored';
+}
+
+/** How long the versions of a workflow are kept; null for the default. */
+function keptBy({ keep }: Definition): { keepVersions: number | null; keepMs: number | null } {
+  return keep === undefined
+    ? { keepVersions: null, keepMs: null }
+    : { keepVersions: keep.versions, keepMs: keep.days * DAY_MS };
 }
 
 /**
@@ -94,9 +107,9 @@ function nextRun(
 const CREATE = both(
   (pick) => `
   insert into workflow
-    (team_id, id, definition, definition_hash, next_run_at, created_at, updated_at, fresh_ms, fresh_due_at
-     ${pick({ sqlite: ', number', postgres: '' })})
-  select $1, $2, $3, $4, $5::bigint, $6::bigint, $6::bigint, $7::bigint, $8::bigint
+    (team_id, id, definition, definition_hash, next_run_at, created_at, updated_at, fresh_ms, fresh_due_at, keep_versions,
+     keep_ms${pick({ sqlite: ', number', postgres: '' })})
+  select $1, $2, $3, $4, $5::bigint, $6::bigint, $6::bigint, $7::bigint, $8::bigint, $9::integer, $10::bigint
     ${pick({ sqlite: ', coalesce(max(number), 0) + 1 from workflow where true', postgres: '' })}
   on conflict (team_id, id) do nothing`,
 );
@@ -105,7 +118,19 @@ const CREATE = both(
 async function create(tx: Tx, input: ApplyInput, definition: string): Promise<'created' | WorkflowRow> {
   const { teamId, id, hash } = input;
   const { freshMs, freshDueAt } = appliedFreshness(input.definition, undefined, tx.now);
-  const values = [teamId, id, definition, hash, nextRun(input, undefined), tx.now, freshMs, freshDueAt];
+  const { keepVersions, keepMs } = keptBy(input.definition);
+  const values = [
+    teamId,
+    id,
+    definition,
+    hash,
+    nextRun(input, undefined),
+    tx.now,
+    freshMs,
+    freshDueAt,
+    keepVersions,
+    keepMs,
+  ];
   if ((await tx.db.run(CREATE, ...values)) === 0) return (await lockWorkflow(tx, teamId, id)) as WorkflowRow;
   touchFreshness(tx, teamId, freshDueAt);
   return 'created';

@@ -74,7 +74,7 @@ function rows(db: Database): Record<string, number> {
 
 const TABLE_COUNTS = `
   select staged_added as stagedAdded, staged_changed as stagedChanged, staged_removed as stagedRemoved,
-    staged_bytes as stagedBytes, version.bytes as versionBytes,
+    staged_bytes as stagedBytes, staged_replaced as stagedReplaced, version.bytes as versionBytes,
     (select count(*) from record where workflow = w.number and added_in = current_version + 1) as written,
     (select count(*) from record where workflow = w.number and removed_in = current_version + 1) as closed,
     (select count(*) from record old join record new using (workflow, seq)

@@ -3,8 +3,8 @@
  * on the same version parse each record once.
  */
 import type { Names } from '../../model/expression.ts';
-import { parseExactly } from '../../model/record.ts';
-import { type Difference, differenceOfValues, type ExactRecord } from '../../model/same-json.ts';
+import { type Difference, differenceOfValues, type ExactRecord, exactRecord } from '../../model/same-json.ts';
+import type { Compare } from '../../model/workflow.ts';
 import type { ChangesCursor } from '../../store/operations/records.ts';
 import type { StoreReader } from '../../store/store.ts';
 
@@ -21,26 +21,41 @@ export class ComparedRecord {
   readonly before: string | null;
   /** JSON text; null if the record no longer exists. */
   readonly after: string | null;
+  readonly #compare: Compare;
   #difference: Difference | undefined;
   #names: RecordNames | undefined;
   #exact: { record: ExactRecord | undefined; previous: ExactRecord | undefined } | undefined;
 
-  constructor({ id, before, after }: { id: string; before: string | null; after: string | null }) {
+  constructor({
+    id,
+    before,
+    after,
+    compare = 'value',
+  }: {
+    id: string;
+    before: string | null;
+    after: string | null;
+    compare?: Compare;
+  }) {
     this.id = id;
     this.before = before;
     this.after = after;
+    this.#compare = compare;
   }
 
   /** The fields that differ, with exact numbers. */
   get difference(): Difference {
     const { record, previous } = this.exact;
-    this.#difference ??= differenceOfValues({ id: this.id, before: previous, after: record });
+    this.#difference ??= differenceOfValues({ id: this.id, before: previous, after: record }, this.#compare);
     return this.#difference;
   }
 
   /** Both states, with exact numbers. */
   get exact(): { record: ExactRecord | undefined; previous: ExactRecord | undefined } {
-    this.#exact ??= { record: exactly(this.after), previous: exactly(this.before) };
+    this.#exact ??= {
+      record: exactRecord(this.after ?? undefined, this.#compare),
+      previous: exactRecord(this.before ?? undefined, this.#compare),
+    };
     return this.#exact;
   }
 
@@ -57,10 +72,6 @@ export class ComparedRecord {
     };
     return this.#names;
   }
-}
-
-function exactly(text: string | null): ExactRecord | undefined {
-  return text === null ? undefined : (parseExactly(text) as ExactRecord);
 }
 
 /** A version of a workflow's records, compared with the version before it. */

@@ -90,7 +90,7 @@ const TABLE_COUNTS = `
     select *, length(convert_to(body, 'UTF8')) as bytes from record where team_id = $1 and workflow_id = $2
   )
   select staged_added as "stagedAdded", staged_changed as "stagedChanged", staged_removed as "stagedRemoved",
-    staged_bytes as "stagedBytes", version.bytes as "versionBytes",
+    staged_bytes as "stagedBytes", staged_replaced as "stagedReplaced", version.bytes as "versionBytes",
     (select count(*) from r where added_in = current_version + 1) as written,
     (select count(*) from r where removed_in = current_version + 1) as closed,
     (select count(*) from r old join r new using (seq)

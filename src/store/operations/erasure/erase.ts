@@ -110,7 +110,7 @@ interface Row {
 
 const UNCOUNT = `
   update version
-  set total = total - $5, bytes = bytes - $6,
+  set total = total - $5, bytes = bytes - $6, replaced_bytes = greatest(0, replaced_bytes - $10),
       added = case when number = $3::bigint then greatest(0, added - $7) else added end,
       changed = case when number = $3::bigint then greatest(0, changed - $8) else changed end,
       removed = case when number = $3::bigint then greatest(0, removed - $9) else removed end
@@ -148,6 +148,7 @@ async function subtractFromCounts(
       added.length - changed.length,
       changed.length,
       removed.length,
+      rows.filter(({ removedIn }) => removedIn <= version).reduce((sum, { bytes }) => sum + bytes, 0),
     );
   });
   await Promise.all(updates);
