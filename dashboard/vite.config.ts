@@ -1,9 +1,9 @@
-/** Builds the dashboard into `dist/`, with compressed copies of each file; `vite` serves it during development. */
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+/** Builds the dashboard into `dist/`, compressed; `vite` serves it during development. */
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import { defineConfig, type Plugin } from 'vite';
 import { DASHBOARD, hashOfSources, SOURCES_MARK } from '../src/http/ui/background-build.ts';
+import { compressTexts } from '../toolchain/compress.ts';
 import { licenses } from '../toolchain/licenses.ts';
 import { service } from './dev-service.ts';
 
@@ -47,16 +47,10 @@ function compressed(): Plugin {
     apply: 'build',
     writeBundle({ dir = 'dist' }) {
       const html = readFileSync(join(dir, 'index.html'), 'utf8');
-      let firstScript = 0;
-      for (const name of readdirSync(dir, { recursive: true, encoding: 'utf8' })) {
-        if (!/\.(js|css|svg)$/.test(name)) continue;
-        const bytes = readFileSync(join(dir, name));
-        const br = brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 11 } });
-        writeFileSync(join(dir, `${name}.br`), br);
-        writeFileSync(join(dir, `${name}.gz`), gzipSync(bytes, { level: 9 }));
-        if (name.endsWith('.js') && html.includes(`/ui/${name}`)) firstScript += br.length;
-      }
-      const kB = Math.round(firstScript / 1_000);
+      const bytes = [...compressTexts(dir)]
+        .filter(([name]) => name.endsWith('.js') && html.includes(`/ui/${name}`))
+        .reduce((sum, [, size]) => sum + size, 0);
+      const kB = Math.round(bytes / 1_000);
       console.log(`dashboard/dist: the first visit loads ${kB} kB of script (br), of at most 300`);
     },
   };

@@ -4,6 +4,7 @@ import { createRequire } from 'node:module';
 import { dirname, join, posix, relative } from 'node:path';
 import { parseArgs } from 'node:util';
 import { GUIDE, hashOfSources, SOURCES_MARK } from '../src/http/ui/background-build.ts';
+import { compressTexts } from '../toolchain/compress.ts';
 import { licensesOf } from '../toolchain/licenses.ts';
 import { INDEX, type Page, readPages, sectionsOf } from './pages.ts';
 import { htmlOf, passagesOf } from './render.ts';
@@ -44,14 +45,13 @@ const library = join(dirname(createRequire(import.meta.url).resolve('minisearch'
 const search = readFileSync(join(library, 'dist', 'umd', 'index.js'), 'utf8');
 write('minisearch.js', search.replace(/\n\/\/# sourceMappingURL=.*\n?$/, '\n'));
 write('LICENSES.txt', licensesOf([join(library, 'package.json')]));
-// The passages are a script instead of JSON, so that the search works when the guide is opened from a disk.
 write('passages.js', `globalThis.passages = ${JSON.stringify(inOrder.flatMap(passagesOf))};\n`);
 write(SOURCES_MARK, `${hash}\n`);
-// The index is written last, because a running service lists the files again when the index changes.
-for (const [at, page] of [...inOrder.entries()].reverse()) {
+for (const [at, page] of inOrder.entries()) {
   const surroundings = { sections, previous: inOrder[at - 1], next: inOrder[at + 1], version };
   write(page.path.replace(/\.md$/, '.html'), pageHtml(page, htmlOf(page, { isPart }), surroundings));
 }
+compressTexts(into);
 console.log(`${relative(process.cwd(), into)}: ${inOrder.length} pages`);
 
 /** Images and other files below docs/ that a page links to. */

@@ -31,7 +31,8 @@ const ALLOWED = [
   /^src\/sources\/context\.d\.ts$/,
   /^dashboard\/dist\/[^.].*$/,
   /^dashboard\/dist\/\.sources$/,
-  /^site\/dist\/([\w-]+\/)*[\w-]+\.(html|css|js|png|svg|yaml|json|txt)$/,
+  /^site\/dist\/([\w-]+\/)*[\w-]+\.(png|txt|(html|css|js|svg|yaml|json)\.br)$/,
+  /^site\/dist\/index\.html$/,
   /^site\/dist\/\.sources$/,
   /^templates\//,
 ];

@@ -150,7 +150,7 @@ export class BackgroundBuild {
   }
 
   async #isBuiltOf(hash: string): Promise<boolean> {
-    if (!existsSync(this.#place('dist', 'index.html'))) return false;
+    if (!existsSync(this.#place('dist', INDEX))) return false;
     const mark = await readFile(this.#place('dist', SOURCES_MARK), 'utf8').catch(() => '');
     return mark.trim() === hash;
   }
@@ -199,6 +199,12 @@ function unlessCode(code: string | false): (error: NodeJS.ErrnoException) => voi
     if (error.code !== code) throw error;
   };
 }
+
+/** The first page of a build. A change of this file shows that there is a new build. */
+export const INDEX = 'index.html';
+
+/** Names of the files that `toolchain/compress.ts` compresses, except INDEX. */
+export const TEXTS: RegExp = /\.(css|html|js|json|map|svg|webmanifest|yaml)$/;
 
 /** The file in a build that contains the `hashOfSources` it was built from. */
 export const SOURCES_MARK = '.sources';

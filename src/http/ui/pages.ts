@@ -1,15 +1,17 @@
 /** Serves the built pages and files of the dashboard (`/ui/`, without the API) and the guide (`/docs/guide/`). */
 import { createHash } from 'node:crypto';
 import { extname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { brotliDecompress } from 'node:zlib';
 import { Problem } from '../../model/error.ts';
+import { compress } from '../../records/formats.ts';
 import { listOwnFiles, markOfOwnFile, readOwnBytes } from '../../std/own-files.ts';
 import { matchesTag } from '../caching.ts';
 import { acceptedOf } from '../negotiate.ts';
 import { type Call, type Operation, type Route, route } from '../route.ts';
 import { contentPolicy, newNonce } from '../server/headers.ts';
-import type { BackgroundBuild, BuildState, BuildTarget } from './background-build.ts';
+import { type BackgroundBuild, type BuildState, type BuildTarget, INDEX, TEXTS } from './background-build.ts';
 
-const INDEX = 'index.html';
 const ABSENT = '404.html';
 const NONCE_PLACE = '__CSP_NONCE__';
 const HTML = 'text/html; charset=utf-8';
@@ -115,38 +117,55 @@ function acceptsHtml(accept: string | undefined): boolean {
  */
 async function sendFile(
   { request, reply }: Pick<Call, 'request' | 'reply'>,
-  { type, digest, isHashed, paths }: BuiltFile,
+  file: BuiltFile,
   status?: number,
 ): Promise<unknown> {
-  const encoding = acceptedOf(request.headers['accept-encoding'], [...paths.keys()]) ?? 'identity';
-  const tag = `"${digest.slice(0, 32)}-${encoding}"`;
+  const encoding = acceptedOf(request.headers['accept-encoding'], file.encodings) ?? 'identity';
+  const tag = `"${file.digest.slice(0, 32)}-${encoding}"`;
   reply.headers({
     etag: tag,
     vary: 'accept-encoding',
-    'cache-control': isHashed ? `public, max-age=${A_YEAR_S}, immutable` : 'no-cache',
+    'cache-control': file.isHashed ? `public, max-age=${A_YEAR_S}, immutable` : 'no-cache',
   });
   if (status === undefined && matchesTag(request.headers['if-none-match'], tag)) return reply.code(304);
   if (encoding !== 'identity') reply.header('content-encoding', encoding);
-  const bytes = await readOwnBytes(paths.get(encoding) ?? '').catch((cause) => {
+  const bytes = await encodedFile(file, encoding).catch((cause) => {
     throw new Problem('not_ready', { cause });
   });
   return reply
     .code(status ?? reply.statusCode)
-    .type(type)
+    .type(file.type)
     .send(bytes);
+}
+
+/** Reads a file in an encoding. Its gzip form is kept, because browsers accept Brotli only by HTTPS and from localhost. */
+async function encodedFile(file: BuiltFile, encoding: FileEncoding): Promise<Uint8Array> {
+  const { path, stored } = file;
+  if (encoding === stored) return readOwnBytes(path);
+  if (encoding === 'identity') return promisify(brotliDecompress)(await readOwnBytes(path));
+  file.gzip ??= encodedFile(file, 'identity').then((bytes) => compress(bytes, 'gzip', { isKept: true }));
+  file.gzip.catch(() => {
+    file.gzip = undefined;
+  });
+  return file.gzip;
 }
 
 type FileEncoding = 'br' | 'gzip' | 'identity';
 
 interface BuiltFile {
+  /** Absolute. */
+  path: string;
+  /** Texts are compressed by `toolchain/compress.ts`. */
+  stored: 'br' | 'identity';
+  /** Those in which it is sent, best first. */
+  encodings: readonly FileEncoding[];
+  gzip?: Promise<Uint8Array> | undefined;
   /** The `Content-Type`. */
   type: string;
-  /** SHA-256 of the uncompressed bytes, in hex. */
+  /** SHA-256 of the stored bytes, in hex. */
   digest: string;
   /** Whether its name contains a hash of its content: such a file can be cached indefinitely. */
   isHashed: boolean;
-  /** Paths by encoding, best first. */
-  paths: ReadonlyMap<FileEncoding, string>;
 }
 
 interface BuiltFiles {
@@ -170,13 +189,6 @@ const TYPES: Readonly<Record<string, string>> = {
   '.woff2': 'font/woff2',
   '.yaml': 'application/yaml; charset=utf-8',
 };
-/** Best first. */
-const ENDINGS: readonly [ending: string, encoding: FileEncoding][] = [
-  ['.br', 'br'],
-  ['.gz', 'gzip'],
-  ['', 'identity'],
-];
-
 /** The directory of a build, read again when its `index.html` has changed. */
 class BuiltDirectory {
   readonly #directory: string;
@@ -212,20 +224,19 @@ class BuiltDirectory {
 }
 
 async function readBuilt(directory: string): Promise<BuiltFiles> {
-  const found = listOwnFiles(directory);
-  const names = new Set(found);
   const files = new Map<string, BuiltFile>();
-  for (const name of found) {
-    const type = TYPES[extname(name)];
+  for (const name of listOwnFiles(directory)) {
+    const stored = name.endsWith('.br') ? 'br' : 'identity';
+    const plainName = stored === 'br' ? name.slice(0, -'.br'.length) : name;
+    const type = TYPES[extname(plainName)];
     if (type === undefined) continue;
     const path = join(directory, name);
-    const paths = new Map<FileEncoding, string>();
-    for (const [ending, encoding] of ENDINGS)
-      if (names.has(name + ending)) paths.set(encoding, path + ending);
     const digest = createHash('sha256')
       .update(await readOwnBytes(path))
       .digest('hex');
-    files.set(name, { type, digest, isHashed: name.startsWith('assets/'), paths });
+    const encodings: FileEncoding[] = TEXTS.test(plainName) ? ['gzip', 'identity'] : ['identity'];
+    if (stored === 'br') encodings.unshift('br');
+    files.set(plainName, { path, stored, encodings, type, digest, isHashed: name.startsWith('assets/') });
   }
   return { files, index: (await readOwnBytes(join(directory, INDEX))).toString() };
 }
