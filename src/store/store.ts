@@ -104,7 +104,7 @@ export interface OwnOperations {
     /**
      * Renews the leases of a node's attempts (heartbeat). Returns the attempts that the node no longer holds (`lost`),
      * the attempts that must be canceled, and the attempts whose rows were locked, so that they were neither renewed
-     * nor lost (`late`).
+     * nor lost (`late`). Each list is in any order.
      */
     beat(input: {
       nodeId: string;
