@@ -105,7 +105,7 @@ export interface WebhookDetail {
 export interface Decision {
   webhookId: string;
   eventId: string;
-  eventType: 'workflow_queued' | 'workflow_started' | 'workflow_data_change' | 'workflow_finished' | 'workflow_failed' | 'workflow_canceled' | 'workflow_stale' | 'workflow_recovered' | 'webhook_test' | 'webhook_paused' | 'webhook_failing' | 'webhook_digest';
+  eventType: 'workflow_queued' | 'workflow_started' | 'workflow_data_change' | 'workflow_expectation_failed' | 'workflow_finished' | 'workflow_failed' | 'workflow_canceled' | 'workflow_stale' | 'workflow_recovered' | 'webhook_test' | 'webhook_paused' | 'webhook_failing' | 'webhook_digest';
   /** `sequence` of the event. */
   sequence: number;
   /** ID of the workflow. `null` if the event is about no workflow. */
@@ -138,7 +138,7 @@ export interface Delivery {
   id: string;
   webhookId: string;
   eventId: string;
-  eventType: 'workflow_queued' | 'workflow_started' | 'workflow_data_change' | 'workflow_finished' | 'workflow_failed' | 'workflow_canceled' | 'workflow_stale' | 'workflow_recovered' | 'webhook_test' | 'webhook_paused' | 'webhook_failing' | 'webhook_digest';
+  eventType: 'workflow_queued' | 'workflow_started' | 'workflow_data_change' | 'workflow_expectation_failed' | 'workflow_finished' | 'workflow_failed' | 'workflow_canceled' | 'workflow_stale' | 'workflow_recovered' | 'webhook_test' | 'webhook_paused' | 'webhook_failing' | 'webhook_digest';
   origin: 'event' | 'test' | 'replay';
   state: 'waiting' | 'delivered' | 'dead' | 'canceled';
   /** Number of attempts made so far. */
@@ -193,7 +193,7 @@ export interface DeliveryDetail {
   id: string;
   webhookId: string;
   eventId: string;
-  eventType: 'workflow_queued' | 'workflow_started' | 'workflow_data_change' | 'workflow_finished' | 'workflow_failed' | 'workflow_canceled' | 'workflow_stale' | 'workflow_recovered' | 'webhook_test' | 'webhook_paused' | 'webhook_failing' | 'webhook_digest';
+  eventType: 'workflow_queued' | 'workflow_started' | 'workflow_data_change' | 'workflow_expectation_failed' | 'workflow_finished' | 'workflow_failed' | 'workflow_canceled' | 'workflow_stale' | 'workflow_recovered' | 'webhook_test' | 'webhook_paused' | 'webhook_failing' | 'webhook_digest';
   origin: 'event' | 'test' | 'replay';
   state: 'waiting' | 'delivered' | 'dead' | 'canceled';
   /** Number of attempts made so far. */
@@ -534,6 +534,23 @@ export interface JobProgress {
   message: string | null;
 }
 
+export interface JobFinding {
+  /** `records.drop`, `type`, `filled`, …. */
+  expectation: string;
+  /** Field. `null` if the expectation is about the number of records. */
+  field: string | null;
+  /** First value, number or percentage that is not as expected. */
+  found: string | number | boolean | null;
+  /** Setting of the expectation, or bound of the usual range. */
+  limit: string | number | boolean | null;
+  /** Number of records that do not meet it; for `records`, the number of records after the run. */
+  count: number;
+  /** IDs of the first records that do not meet it, at most five. */
+  examples: string[];
+  /** Whether this is an unusual difference from earlier runs, and not an expectation. */
+  drift: boolean;
+}
+
 export interface Job {
   id: string;
   workflowId: string;
@@ -559,6 +576,8 @@ export interface Job {
   records: VersionRecords | null;
   /** Number of records set aside, because they did not meet an expectation. `null` until the job has finished. */
   quarantined: number | null;
+  /** Expectations of the workflow that the run did not meet, at most 50. `null` if it met all of them. */
+  findings: JobFinding[] | null;
   queuedAt: string;
   startedAt: string | null;
   finishedAt: string | null;
@@ -701,7 +720,7 @@ export interface Workflow {
 }
 
 /** Event, exactly as webhooks receive it. */
-export type FlowhookEvent = (WorkflowQueuedEvent | WorkflowStartedEvent | WorkflowDataChangeEvent | WorkflowFinishedEvent | WorkflowFailedEvent | WorkflowCanceledEvent | WorkflowStaleEvent | WorkflowRecoveredEvent | WebhookTestEvent | WebhookPausedEvent | WebhookFailingEvent | WebhookDigestEvent) & { workflowId?: string; jobId?: string };
+export type FlowhookEvent = (WorkflowQueuedEvent | WorkflowStartedEvent | WorkflowDataChangeEvent | WorkflowExpectationFailedEvent | WorkflowFinishedEvent | WorkflowFailedEvent | WorkflowCanceledEvent | WorkflowStaleEvent | WorkflowRecoveredEvent | WebhookTestEvent | WebhookPausedEvent | WebhookFailingEvent | WebhookDigestEvent) & { workflowId?: string; jobId?: string };
 
 export interface WorkflowQueuedEventData {
   workflowId: string;
@@ -814,6 +833,45 @@ export interface WorkflowDataChangeEvent {
   jobId: string;
   finishedAt: string;
   data: WorkflowDataChangeEventData;
+}
+
+export interface WorkflowExpectationFailedEventData {
+  workflowId: string;
+  jobId: string;
+  state: 'finished';
+  queuedAt: string;
+  startedAt: string;
+  finishedAt: string;
+  /** Newest version of the records. */
+  version: number;
+  records: WorkflowDataChangeEventDataRecords;
+  /** URL of the records; reading them requires an API key. */
+  dataUrl: string;
+  /** Human-readable summary of `findings`. */
+  error: string;
+  findings: JobFinding[];
+  /** Whether `findings` is incomplete. */
+  truncated: boolean;
+}
+
+/** A job has published records that do not meet an expectation of the workflow (`otherwise: warn` or `quarantine`). `findings` has as many findings as fit. `workflow_finished` follows. */
+export interface WorkflowExpectationFailedEvent {
+  /** Event ID, sent as the header `webhook-id` in every attempt. */
+  id: string;
+  /** Team that the event belongs to. */
+  teamId: string;
+  /** Type of the event. Standard Webhooks uses this field name. */
+  type: 'workflow_expectation_failed';
+  /** Same value as `type`, for receivers that expect this name. */
+  eventType: 'workflow_expectation_failed';
+  /** Time of the event, in ISO 8601 (UTC with milliseconds). */
+  timestamp: string;
+  /** Position among the events of the team. */
+  sequence: number;
+  workflowId: string;
+  jobId: string;
+  finishedAt: string;
+  data: WorkflowExpectationFailedEventData;
 }
 
 export interface WorkflowFinishedEventData {
@@ -1190,7 +1248,7 @@ export interface PushResult {
   /** Version that the push published or found unchanged. */
   version: number;
   records: VersionRecords;
-  /** Warning, present if the push removed more than half of 20 or more records. */
+  /** Warning, present if the push removed more than half of 20 or more records, or did not meet an expectation. */
   warning?: string;
 }
 
@@ -1407,7 +1465,7 @@ export interface InspectorAnswer {
 }
 
 export interface EventKind {
-  type: 'workflow_queued' | 'workflow_started' | 'workflow_data_change' | 'workflow_finished' | 'workflow_failed' | 'workflow_canceled' | 'workflow_stale' | 'workflow_recovered' | 'webhook_test' | 'webhook_paused' | 'webhook_failing' | 'webhook_digest';
+  type: 'workflow_queued' | 'workflow_started' | 'workflow_data_change' | 'workflow_expectation_failed' | 'workflow_finished' | 'workflow_failed' | 'workflow_canceled' | 'workflow_stale' | 'workflow_recovered' | 'webhook_test' | 'webhook_paused' | 'webhook_failing' | 'webhook_digest';
   /** Other names that subscriptions may use, in any letter case. `*` subscribes to all types. */
   aliases: string[];
   description: string;

@@ -23,6 +23,7 @@ const QUEUED: Job = {
   version: null,
   records: null,
   quarantined: null,
+  findings: null,
   queuedAt: new Date(0).toISOString(),
   startedAt: null,
   finishedAt: null,

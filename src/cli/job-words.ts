@@ -1,5 +1,6 @@
 /** Describes a job in words: its line in a list, the live line while it runs, and its outcome. */
 import type { Job, LogLine } from '../../client/src/flowhook-client.ts';
+import { findingSentence } from '../model/expectations/judge.ts';
 import { bytesWords, countWords, durationWords } from '../std/amounts.ts';
 import { fields, type Head } from './terminal.ts';
 import { dateWords } from './times.ts';
@@ -59,6 +60,7 @@ export function jobLines(job: Job, team: string, nowMs: number): string[] {
     ['pages', progress === null || progress.pages === null ? null : String(progress.pages)],
     ['message', progress?.message ?? null],
     ['published', job.state === 'finished' ? publishedWords(job) : null],
+    ['not as expected', job.findings?.map(findingSentence).join('\n') ?? null],
   ];
   return fields(rows.map(([name, text]) => [name, text?.replaceAll('\n', '\n              ')]));
 }
@@ -85,7 +87,7 @@ export function changeWords(job: Job, nowMs: number): string {
 export function resultWords(job: Job, nowMs: number): string {
   switch (job.state) {
     case 'finished':
-      return publishedWords(job);
+      return publishedWords(job) + findingWords(job);
     case 'failed':
       return `${job.reason ?? 'error'}: ${job.error ?? ''}`;
     case 'canceled':
@@ -106,6 +108,11 @@ export function publishedWords({ version, records }: Job): string {
   const all = `version ${version}: ${countWords(total, 'record')}`;
   if (added + changed + removed === 0) return `${all}, nothing changed`;
   return `${all}, ${added} added, ${changed} changed, ${removed} removed`;
+}
+
+/** ` (2 findings)` for a finished job that does not meet its expectations; empty otherwise. */
+function findingWords({ state, findings }: Job): string {
+  return state !== 'finished' || findings === null ? '' : ` (${countWords(findings.length, 'finding')})`;
 }
 
 /**

@@ -175,7 +175,7 @@ const SCRIPTS = ['.ts', '.cts', '.mjs', '.js'];
  * Matches keys at the start of a line that are rare in other YAML. Looking only for `source` is not enough, because its
  * name may be misspelled.
  */
-const YAML_KEY = /^(?:source|schedule|guards|retries|overlap|fields)\s*:/m;
+const YAML_KEY = /^(?:source|schedule|expect|guards|retries|overlap|fields)\s*:/m;
 const TEXT_KEY = /^source\s*:/m;
 const JSON_KEY = /^\s*\{[\s\S]*"source"\s*:\s*\{/;
 const MODULE = /^export\s+(?:const\s+workflow\b|default\s+(?:async\s+)?function\s*\*)/m;

@@ -3,6 +3,7 @@ import { createHash, type Hash } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Ceilings, withinCeilings } from '../definitions/api-bounds.ts';
 import { Problem } from '../model/error.ts';
+import { findingsSentence } from '../model/expectations/judge.ts';
 import type { AfterFailure, AttemptLease, Job, RecordCounts } from '../model/job.ts';
 import { removalWarning } from '../model/planned-writes.ts';
 import { type Definition, MODES, type Mode } from '../model/workflow.ts';
@@ -52,7 +53,7 @@ export interface Push {
    * the existing records than the workflow's mode is refused.
    */
   mode: Mode | undefined;
-  /** Turns off the default guard against removing nearly all records. The workflow's own guards still apply. */
+  /** Turns off the default against removing nearly all records. The workflow's own `expect` still applies. */
   allowDrop?: boolean;
   idempotencyKey: string | null;
   /** The trace context of the request, as stored. */
@@ -240,7 +241,12 @@ async function attempt(
       case 'finished':
         if (end.published === undefined || !('version' in end.published))
           return await afterFence(deps.store, held);
-        return pushedAs({ jobId: job.id, version: end.published.version, records: end.published.records });
+        return pushedAs({
+          jobId: job.id,
+          version: end.published.version,
+          records: end.published.records,
+          findings: end.published.findings ?? null,
+        });
       case 'canceled':
         throw canceledPush(job);
       case 'failed':
@@ -334,12 +340,15 @@ async function afterFence(store: Store, { teamId, jobId }: AttemptLease): Promis
 
 function pushedBy(job: Job): Pushed {
   if (job.version === null || job.records === null) throw new Error(`Job ${job.id} has no published version`);
-  return pushedAs({ jobId: job.id, version: job.version, records: job.records });
+  const { id: jobId, version, records, findings } = job;
+  return pushedAs({ jobId, version, records, findings });
 }
 
-function pushedAs(pushed: Pushed): Pushed {
-  const warning = removalWarning(pushed.records);
-  return warning === undefined ? pushed : { ...pushed, warning };
+function pushedAs({ findings, ...pushed }: Pushed & Pick<Job, 'findings'>): Pushed {
+  const unmet =
+    findings === null ? [] : [`Published, although not as expected: ${findingsSentence(findings)}`];
+  const warning = [...unmet, removalWarning(pushed.records) ?? []].flat().join('. ');
+  return warning === '' ? pushed : { ...pushed, warning };
 }
 
 /**

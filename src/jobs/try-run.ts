@@ -1,12 +1,12 @@
 /**
- * Runs a workflow without publishing. The records go through the same checks, comparison and guards as in a job, but
+ * Runs a workflow without publishing. The records go through the same checks, comparison and expectations as in a job, but
  * they are written to a temporary database. The published records are copied there first, so that the trial can show
  * what would change. A trial needs no more memory than a job.
  */
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { EXPECT_NOTHING } from '../model/expectations/expect.ts';
+import { EXPECT_NOTHING, type JobFinding } from '../model/expectations/expect.ts';
 import type { AttemptLease, FailureReason, LogLevel, RecordCounts } from '../model/job.ts';
 import { InvalidRecordError, readRecord } from '../model/record.ts';
 import type { Definition, WorkflowRef } from '../model/workflow.ts';
@@ -69,6 +69,8 @@ export interface TriedRun {
    * The differences from version `since` (0 if nothing was published). Null if the run failed before the comparison.
    */
   changes: (RecordCounts & { unchanged: number; since: number; first: ChangedRow[] }) | null;
+  /** What the records do not meet of the expectations of the workflow. */
+  findings: JobFinding[];
   /** The state that would be stored for the next run. Undefined if the state has not changed. */
   state: unknown;
   /**
@@ -158,6 +160,7 @@ async function tryIn(scratch: Scratch, input: TryRunInput): Promise<TriedRun> {
     },
     invalid,
     changes,
+    findings: (await store.jobs.get({ teamId: place.teamId, id: claimed.job.id }))?.findings ?? [],
     state: seen.state,
     ms: { copying, ...seen.ms, comparing: lap(), total: performance.now() - startedAt },
   };

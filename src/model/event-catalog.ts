@@ -15,6 +15,8 @@ import {
   time,
 } from '../std/shape.ts';
 import { EVENT_TYPES, type EventType } from './event.ts';
+import type { JobFinding } from './expectations/expect.ts';
+import { findingsSentence } from './expectations/judge.ts';
 import { FAILURE_REASONS } from './job.ts';
 
 export interface EventKind {
@@ -58,6 +60,27 @@ const gathered = closed({
   ),
   moreFields: optional(count('Number of differing fields that are not listed, because they are long')),
 });
+
+const scalar = raw<JobFinding['found']>({ type: ['string', 'number', 'boolean', 'null'] });
+/** Also in the resource of a job. */
+export const finding = closed({
+  expectation: text('`records.drop`, `type`, `filled`, …'),
+  field: nullable(text('Field. `null` if the expectation is about the number of records')),
+  found: as('First value, number or percentage that is not as expected', scalar),
+  limit: as('Setting of the expectation, or bound of the usual range', scalar),
+  count: count('Number of records that do not meet it; for `records`, the number of records after the run'),
+  examples: list(text(), 'IDs of the first records that do not meet it, at most five'),
+  drift: boolean('Whether this is an unusual difference from earlier runs, and not an expectation'),
+});
+const exampleFinding: JobFinding = {
+  expectation: 'filled',
+  field: 'price',
+  found: 50,
+  limit: 98,
+  count: 60,
+  examples: ['7'],
+  drift: false,
+};
 
 const job = (state: string) => ({
   workflowId: nonEmpty(),
@@ -134,6 +157,28 @@ const DATA: Readonly<Record<EventType, { description: string; schema: JsonSchema
       ],
       truncated: false,
       changesUrl: 'https://flowhook.example/v1/workflows/crm-contacts/changes?since=16&until=17',
+    },
+  },
+  workflow_expectation_failed: {
+    description:
+      'A job has published records that do not meet an expectation of the workflow (`otherwise: warn` or ' +
+      '`quarantine`). `findings` has as many findings as fit. `workflow_finished` follows.',
+    schema: closed({
+      ...job('finished'),
+      ...startedAndFinished,
+      ...published,
+      error: text('Human-readable summary of `findings`'),
+      findings: list(finding),
+      truncated: boolean('Whether `findings` is incomplete'),
+    }).schema,
+    example: {
+      ...exampleJob,
+      state: 'finished',
+      ...exampleTimes,
+      ...examplePublished,
+      error: findingsSentence([exampleFinding]),
+      findings: [exampleFinding],
+      truncated: false,
     },
   },
   workflow_finished: {

@@ -8,6 +8,7 @@ export const EVENT_TYPES = [
   'workflow_queued',
   'workflow_started',
   'workflow_data_change',
+  'workflow_expectation_failed',
   'workflow_finished',
   'workflow_failed',
   'workflow_canceled',

@@ -26,6 +26,7 @@
  * `attempt` is the fencing token: every claim increments it, and every write of a run names (job, attempt).
  */
 import { fullJitterMs } from '../std/backoff.ts';
+import type { JobFinding } from './expectations/expect.ts';
 import { MAX_BACKOFF_MS } from './workflow.ts';
 
 export const JOB_STATES = ['queued', 'running', 'retrying', 'finished', 'failed', 'canceled'] as const;
@@ -86,6 +87,8 @@ export interface Job {
   records: RecordCounts | null;
   /** How many records the job has set aside; null until it has finished. */
   quarantined: number | null;
+  /** What the run did not meet of the expectations of its workflow; null if it met all, or was not judged. */
+  findings: JobFinding[] | null;
   createdAt: number;
   startedAt: number | null;
   finishedAt: number | null;
@@ -106,6 +109,7 @@ export const NEW_JOB = {
   version: null,
   records: null,
   quarantined: null,
+  findings: null,
   startedAt: null,
   finishedAt: null,
   trace: null,

@@ -46,6 +46,7 @@ export const TEXT_HOLDERS: Readonly<Record<TextPlace, (held: HeldText, redactor:
   // The reason of a pause may quote the error of the last attempt.
   pausedReason: ({ text }, redactor) => redactor.lines(text),
   jobError: ({ text }, redactor) => redactor.lines(text),
+  jobFindings: ({ text }, redactor) => redactor.findings(text),
   // The log of a job is NDJSON. Each log line is an array: [seq, at, level, text].
   jobLog: ({ text }, redactor) =>
     text

@@ -121,6 +121,8 @@ export interface Redactor {
   event(text: string, workflowId: string | null): string;
   /** The lines that name the person. */
   excerpts(text: string): string[];
+  /** Redacts the findings of a job: JSON of a list. */
+  findings(text: string): string;
   /** Whether the differences of an event concern the person's records. */
   concerns(text: string, workflowId: string | null): boolean;
 }
@@ -141,6 +143,7 @@ interface EventData extends Partial<DifferenceList> {
   /** Of a digest: its lists, and other events, whose summaries quote errors. */
   workflows?: unknown;
   events?: unknown;
+  findings?: unknown;
 }
 
 /** All lists of differences in an event, with the workflow of each. A digest has those of several workflows. */
@@ -211,9 +214,18 @@ export function createRedactor(person: Person): Redactor {
     );
   }
 
+  /** The value of a finding about the person is erased together with the ids of their records. */
+  function withoutThem(findings: readonly unknown[]): unknown[] {
+    return findings.map((one) => {
+      if (!mentions(JSON.stringify(one))) return one;
+      return { ...(clean(one, patterns) as object), found: ERASED };
+    });
+  }
+
   return {
     mentions,
     lines,
+    findings: (text) => JSON.stringify(withoutThem(parseExactly(text) as unknown[])),
     excerpts: (text) => text.split('\n').filter(mentions),
     json: (text) => JSON.stringify(clean(parseExactly(text), patterns)),
     event(text, workflowId) {
@@ -233,6 +245,7 @@ export function createRedactor(person: Person): Redactor {
       for (const one of Array.isArray(data?.events) ? data.events : []) {
         if (typeof one?.summary === 'string') one.summary = lines(one.summary);
       }
+      if (Array.isArray(data?.findings)) data.findings = withoutThem(data.findings);
       if (typeof data?.url === 'string') data.url = inline(ofAddress, data.url);
       return JSON.stringify(body);
     },

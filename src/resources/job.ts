@@ -1,4 +1,5 @@
 /** A job and its log, as the API returns them, and sentences about the state of a job. */
+import { finding } from '../model/event-catalog.ts';
 import {
   FAILURE_REASONS,
   JOB_ORIGINS,
@@ -9,7 +10,7 @@ import {
   type LogLine,
 } from '../model/job.ts';
 import { toIso } from '../std/clock.ts';
-import { as, choice, integer, named, nullable, object, text, time } from '../std/shape.ts';
+import { as, choice, integer, list, named, nullable, object, text, time } from '../std/shape.ts';
 import { ENDED as ENDED_AT, IDS, QUEUED, STARTED } from './examples.ts';
 
 /** How the records of a job differ from the previous version. */
@@ -56,6 +57,10 @@ const whole = object({
       'Number of records set aside, because they did not meet an expectation. `null` until the job has finished',
     ),
   ),
+  findings: as(
+    'Expectations of the workflow that the run did not meet, at most 50. `null` if it met all of them',
+    nullable(list(finding)),
+  ),
   queuedAt: time(),
   startedAt: nullable(time()),
   finishedAt: nullable(time()),
@@ -76,6 +81,7 @@ export const jobResource = named('Job', whole, {
   version: 17,
   records: { total: 120, added: 1, changed: 1, removed: 0 },
   quarantined: 0,
+  findings: null,
   queuedAt: QUEUED,
   startedAt: STARTED,
   finishedAt: ENDED_AT,

@@ -56,7 +56,7 @@ function snakeCase(field: string): string {
  * A row of the table `job`. The fields declared here are missing in the model or, as JSON text, have another type
  * there.
  */
-export interface JobRow extends Omit<Job, 'progress' | 'records'> {
+export interface JobRow extends Omit<Job, 'progress' | 'records' | 'findings'> {
   /** 1 while the workflow is paused or archived. No node claims the job then. */
   parked: number;
   nodeId: string | null;
@@ -65,6 +65,7 @@ export interface JobRow extends Omit<Job, 'progress' | 'records'> {
   processStartedAt: string | null;
   progress: string | null;
   records: string | null;
+  findings: string | null;
 }
 
 /** The other fields of a job that no node has claimed. */
@@ -94,6 +95,7 @@ export function toJob({
     ...row,
     progress: row.progress === null ? null : JSON.parse(row.progress),
     records: row.records === null ? null : JSON.parse(row.records),
+    findings: row.findings === null ? null : JSON.parse(row.findings),
   };
 }
 

@@ -14,6 +14,11 @@ export const EVENTS: INodePropertyOptions[] = [
     description: 'A job has failed and will not be retried',
   },
   {
+    name: 'Expectation Failed',
+    value: 'workflow_expectation_failed',
+    description: 'A job has published records that do not meet an expectation of the workflow',
+  },
+  {
     name: 'Job Finished',
     value: 'workflow_finished',
     description: 'A job has finished, with or without changed records',

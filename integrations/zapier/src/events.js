@@ -62,6 +62,32 @@ export const EVENTS = [
     }),
   },
   {
+    key: 'workflow_expectation_failed',
+    noun: 'Job',
+    label: 'Expectation Failed',
+    description: 'Triggers when a job has published records that do not meet an expectation of the workflow.',
+    sample: ofJob('workflow_expectation_failed', {
+      ...JOB,
+      state: 'finished',
+      ...TIMES,
+      ...PUBLISHED,
+      error:
+        '`price` is filled in 50 % of the records, less than `expect.fields.price.filled` (98%); it is empty in 7',
+      findings: [
+        {
+          expectation: 'filled',
+          field: 'price',
+          found: 50,
+          limit: 98,
+          count: 60,
+          examples: ['7'],
+          drift: false,
+        },
+      ],
+      truncated: false,
+    }),
+  },
+  {
     key: 'workflow_failed',
     noun: 'Job',
     label: 'Job Failed',

@@ -7,6 +7,7 @@ import { type LoadedFile, loadWorkflowFile } from '../../definitions/load.ts';
 import { teamSecrets } from '../../definitions/secrets.ts';
 import { mistakeLine } from '../../definitions/section.ts';
 import { type TriedRun, tryRun } from '../../jobs/try-run.ts';
+import { findingSentence } from '../../model/expectations/judge.ts';
 import { type Difference, differenceOf } from '../../model/same-json.ts';
 import type { WorkflowRef } from '../../model/workflow.ts';
 import { silentLogger } from '../../observe/log.ts';
@@ -116,6 +117,7 @@ function report(tried: TriedRun, options: Options): void {
     ...columns([
       ['records', countsWords(counts)],
       ...tried.invalid.map(({ position, reason: why }) => ['invalid', `record ${position}: ${why}`]),
+      ...tried.findings.map((finding) => ['not as expected', findingSentence(finding)]),
       ...(changes === null ? [] : [['would change', changesWords(changes)]]),
       ...first.map((one) => ['', oneLine(differenceWords(one), 160)]),
       ['time', timeWords(ms)],

@@ -83,7 +83,9 @@ export const pushRecords: Operation<KeyedCall<'isReady' | 'isStopping' | 'longCa
       version: integer('Version that the push published or found unchanged'),
       records: recordCounts,
       warning: optional(
-        text(`Warning, present if the push removed more than half of ${MANY_RECORDS} or more records`),
+        text(
+          `Warning, present if the push removed more than half of ${MANY_RECORDS} or more records, or did not meet an expectation`,
+        ),
       ),
     }),
     { 'x-job-id': 'ID of the job', location: 'URL of the job' },

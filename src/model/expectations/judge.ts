@@ -49,10 +49,9 @@ export function judge(expected: Expected, sizes: { mode: Mode; before: number; a
         ? findings
         : [...ofRecords, ...halfMistake(expected), ...ofFields.filter(isOfRun)];
   if (refusing.length === 0) return { error: undefined, findings };
-  const more = refusing.length > NAMED ? `; and ${refusing.length - NAMED} more` : '';
-  const named = refusing.slice(0, NAMED).map(findingSentence).join('; ');
+  const named = findingsSentence(refusing);
   return {
-    error: `Nothing was published: ${named}${more}. Check what the source returned, or change \`expect\``,
+    error: `Nothing was published: ${named}. Check what the source returned, or change \`expect\``,
     findings:
       refusing === findings ? findings : [...new Set([...refusing, ...findings])].slice(0, MAX_FINDINGS),
   };
@@ -132,6 +131,27 @@ function halfMistake({ emitted = 0, setAside = 0 }: Expected): JobFinding[] {
   ];
 }
 
+/** The first findings, as a part of a sentence, and the number of the others. */
+export function findingsSentence(findings: readonly JobFinding[]): string {
+  const more = findings.length > NAMED ? `; and ${findings.length - NAMED} more` : '';
+  return findings.slice(0, NAMED).map(findingSentence).join('; ') + more;
+}
+
+/** The first findings, as many as fit into the number of bytes. */
+export function fittingFindings(
+  findings: readonly JobFinding[],
+  most: number,
+): { findings: JobFinding[]; truncated: boolean } {
+  let bytes = 0;
+  const after = findings.findIndex((finding) => {
+    bytes += Buffer.byteLength(JSON.stringify(finding)) + 1;
+    return bytes > most;
+  });
+  return after === -1
+    ? { findings: [...findings], truncated: false }
+    : { findings: findings.slice(0, after), truncated: true };
+}
+
 /** A finding as a part of a sentence, without a final period. */
 export function findingSentence(finding: JobFinding): string {
   const { expectation, field, found, limit, count } = finding;
@@ -139,13 +159,13 @@ export function findingSentence(finding: JobFinding): string {
   const there = countWords(count, 'record');
   switch (expectation) {
     case 'records.min':
-      return `there would be ${there}, fewer than \`${name}\` (${limit})`;
+      return `${there}, fewer than \`${name}\` (${limit})`;
     case 'records.max':
-      return `there would be ${there}, more than \`${name}\` (${limit})`;
+      return `${there}, more than \`${name}\` (${limit})`;
     case 'records.drop':
-      return `the number of records would drop by ${found} % to ${count}, more than \`${name}\` (${limit}%)`;
+      return `${there} after a drop by ${found} %, more than \`${name}\` (${limit}%)`;
     case 'records.rise':
-      return `the number of records would rise by ${found} % to ${count}, more than \`${name}\` (${limit}%)`;
+      return `${there} after a rise by ${found} %, more than \`${name}\` (${limit}%)`;
     case 'records.duplicates':
       return `${there} (${found} %) had an id that the run had already emitted, more than \`${name}\` (${limit}%)`;
     case 'records.quarantined':

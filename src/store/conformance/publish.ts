@@ -1,5 +1,6 @@
 /** Publishing a run: expectations, the state for the next run, and events. */
 import assert from 'node:assert/strict';
+import type { JobFinding, Otherwise } from '../../model/expectations/expect.ts';
 import {
   allEvents,
   CLAIM,
@@ -11,8 +12,10 @@ import {
   makeWorkflow,
   type Open,
   PUBLIC_URL,
+  people,
   publish,
   publishRun,
+  stageRecords,
 } from './setup.ts';
 
 export function testPublishing(open: Open): void {
@@ -28,7 +31,7 @@ export function testPublishing(open: Open): void {
     assert.equal(published.outcome, 'guarded');
     assert.match(
       (published as { error: string }).error,
-      /would be 0 records, fewer than `expect\.records\.min` \(1\)/,
+      /0 records, fewer than `expect\.records\.min` \(1\)/,
     );
     assert.equal((await store.jobs.get({ teamId: at.teamId, id: held.jobId }))?.state, 'running');
     assert.equal((await store.records.version(at))?.number, 1);
@@ -44,9 +47,58 @@ export function testPublishing(open: Open): void {
     const refused = await dropping(74);
     assert.match(
       (refused as { error: string }).error,
-      /drop by 75 % to 1, more than `expect\.records\.drop` \(74%\)/,
+      /1 record after a drop by 75 %, more than `expect\.records\.drop` \(74%\)/,
     );
     assert.equal((await dropping(75)).outcome, 'published');
+  });
+
+  it('stores what a run does not meet, whether it is refused or published', async ({ store }) => {
+    const finding: JobFinding = {
+      expectation: 'type',
+      field: 'price',
+      found: 'n/a',
+      limit: 'number',
+      count: 1,
+      examples: ['a'],
+      drift: false,
+    };
+    const at = await makeWorkflow(store);
+    const judged = async (otherwise: Otherwise) => {
+      const held = await makeRunning(store, at);
+      await stageRecords(store, held, 'replace', people({ a: 'Ada' }));
+      const expected = { expect: { ...expecting({ max: 0 }), otherwise }, findings: [finding] };
+      const published = await publish(store, held, { expected });
+      const job = await store.jobs.get({ teamId: at.teamId, id: held.jobId });
+      return { held, published, findings: job?.findings };
+    };
+    const ofBoth = [
+      { ...finding, expectation: 'records.max', field: null, found: 1, limit: 0, examples: [] },
+      finding,
+    ];
+    const refused = await judged('refuse');
+    assert.equal(refused.published.outcome, 'guarded');
+    assert.deepEqual(refused.findings, ofBoth);
+    await failAttempt(store, refused.held, { reason: 'guard' });
+    assert.deepEqual((await store.jobs.get({ teamId: at.teamId, id: refused.held.jobId }))?.findings, ofBoth);
+
+    const { published, findings } = await judged('warn');
+    const records = { total: 1, added: 1, changed: 0, removed: 0 };
+    assert.deepEqual(published, { outcome: 'published', version: 1, records, findings: ofBoth });
+    assert.deepEqual(findings, ofBoth);
+    const events = await allEvents(store, at.teamId);
+    assert.deepEqual(
+      events.slice(-3).map(({ type }) => type),
+      ['workflow_data_change', 'workflow_expectation_failed', 'workflow_finished'],
+    );
+    const { data } = events.at(-2)?.parsed ?? {};
+    assert.deepEqual([data?.version, data?.findings, data?.truncated], [1, ofBoth, false]);
+    assert.match(
+      String(data?.error),
+      /^1 record, more than `expect\.records\.max` \(0\); `price` of 1 record is not/,
+    );
+
+    await publishRun(store, at, { a: 'Ada' });
+    assert.equal((await store.jobs.list({ teamId: at.teamId, limit: 1 }))[0]?.findings, null);
   });
 
   it('passes the state of a published run to the next one', async ({ store }) => {

@@ -1,7 +1,8 @@
 /** Publishing: the short transaction that makes a run's records visible and ends its job. */
 
 import { changesUrl, publishedData } from '../../model/event.ts';
-import { type Expected, judge } from '../../model/expectations/judge.ts';
+import type { JobFinding } from '../../model/expectations/expect.ts';
+import { type Expected, findingsSentence, fittingFindings, judge } from '../../model/expectations/judge.ts';
 import type { AttemptLease, LogLine, Progress, RecordCounts } from '../../model/job.ts';
 import { mergeFields } from '../../model/planned-writes.ts';
 import { PUBLISHED, type PublishedSizes, publishMistake } from '../../model/quota.ts';
@@ -24,8 +25,8 @@ import { publishedBeside, quotaOf } from './quotas.ts';
 import { inOrder, inWorkflow, ofWorkflow } from './record-indexes.ts';
 
 export type Published =
-  | { outcome: 'published'; version: number; records: RecordCounts }
-  | { outcome: 'unchanged'; version: number; records: RecordCounts }
+  /** `findings` are missing if the run met all expectations. */
+  | { outcome: 'published' | 'unchanged'; version: number; records: RecordCounts; findings?: JobFinding[] }
   /**
    * An expectation or a quota prevented publishing, and nothing was changed. `error` names it, and explains why.
    */
@@ -35,17 +36,21 @@ export type Published =
 
 /** Maximum number of changed records listed in an event. The body of the event stays under 20 kB in any case. */
 const MAX_DIFFERENCES = 100;
+/** Maximum size of the findings in an event. */
+const MAX_FINDINGS_BYTES = 10_000;
 /** Number of records fetched at a time. It is small, because each record may have 1 MiB. */
 const DIFFERENCES_STEP = 10;
 
 /**
  * Ends a successful attempt: makes the next version current if any record changed, finishes the job, and stores the
  * incremental state. The cost does not depend on the number of records written. Events: `workflow_data_change` if any
- * record changed, then `workflow_finished`, then `workflow_recovered` if the workflow was stale.
+ * record changed, `workflow_expectation_failed` if there are findings, `workflow_finished`, then `workflow_recovered` if
+ * the workflow was stale.
  *
  * `fields` are the field names of the run's records, in order of first appearance. In the modes `upsert` and `append`,
  * they are added to the field names of the previous version. `mode` defaults to the mode in the workflow's definition.
- * Without `expected`, nothing is expected of the records. `lines` and `progress` are the last report of the attempt, which is stored with any outcome.
+ * Without `expected`, nothing is expected of the records. `lines` and `progress` are the last report of the attempt,
+ * which is stored with any outcome.
  */
 export async function publish(
   tx: Tx,
@@ -88,7 +93,9 @@ export async function publish(
       records: { before: before.total, after: records.total },
       storedBytes: { before: before.bytes, after: bytes },
     }));
+  const findings = judgment === undefined || judgment.findings.length === 0 ? null : judgment.findings;
   if (error !== undefined) {
+    if (findings !== null) await setFindings(tx, held, findings);
     if (progress !== undefined) await setProgress(tx, held, progress);
     return { outcome: 'guarded', error };
   }
@@ -115,7 +122,7 @@ export async function publish(
       { version, quarantineRun: workflow.quarantineRun + (hasAside ? 1 : 0) },
       state,
     );
-  const finished = await finish(tx, job, { version, records, quarantined });
+  const finished = await finish(tx, job, { version, records, quarantined, findings });
   await moveUp(tx, finished);
   const published = publishedData({ publicUrl: tx.publicUrl, workflowId: workflow.id, version, records });
   if (changed) {
@@ -127,12 +134,24 @@ export async function publish(
       changesUrl: changesUrl({ publicUrl: tx.publicUrl, workflowId: workflow.id, previousVersion, version }),
     });
   }
+  if (findings !== null) {
+    appendJobEvent(tx, finished, 'workflow_expectation_failed', {
+      ...published,
+      error: findingsSentence(findings),
+      ...fittingFindings(findings, MAX_FINDINGS_BYTES),
+    });
+  }
   appendJobEvent(tx, finished, 'workflow_finished', published);
   if (workflow.staleSince !== null) {
     const staleSince = toIso(workflow.staleSince);
     appendJobEvent(tx, finished, 'workflow_recovered', { ...published, staleSince });
   }
-  return { outcome: changed ? 'published' : 'unchanged', version, records };
+  return {
+    outcome: changed ? 'published' : 'unchanged',
+    version,
+    records,
+    ...(findings === null ? {} : { findings }),
+  };
 }
 
 /**
@@ -190,15 +209,28 @@ async function publishedVersion(tx: Tx, workflow: WorkflowRow): Promise<VersionS
   return row ?? { total: 0, largest: 0, bytes: 0, replaced: 0, fields: '[]' };
 }
 
+/** Stores the findings of a run that publishes nothing. Its job ends in another transaction. */
+async function setFindings(tx: Tx, held: AttemptLease, findings: readonly JobFinding[]): Promise<void> {
+  await tx.db.run`
+    update job set findings = ${JSON.stringify(findings)}
+    where team_id = ${held.teamId} and id = ${held.jobId}`;
+}
+
 async function finish(
   tx: Tx,
   job: JobRow,
-  { version, records, quarantined }: { version: number; records: RecordCounts; quarantined: number },
+  {
+    version,
+    records,
+    quarantined,
+    findings,
+  }: { version: number; records: RecordCounts; quarantined: number; findings: JobFinding[] | null },
 ): Promise<JobRow> {
   return (await tx.db.get<JobRow>`
     update job
     set state = 'finished', finished_at = ${tx.now}, version = ${version},
       records = ${JSON.stringify(records)}, quarantined = ${quarantined}, reason = null, error = null,
+        findings = ${findings === null ? null : JSON.stringify(findings)},
         progress = ${withoutMessage(job.progress)}, node_id = null,
         lease_until = null, process_pid = null, process_started_at = null
     where team_id = ${job.teamId} and id = ${job.id} returning ${JOB}`) as JobRow;

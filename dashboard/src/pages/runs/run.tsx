@@ -254,7 +254,7 @@ const HINTS: Record<NonNullable<Job['reason']>, string> = {
     'The run exceeded its memory limit. Raise `limits.memory` in the definition, or process the data in parts.',
   output: 'The output is not valid: every line must be one JSON object. The log shows the line.',
   guard:
-    'The run would have replaced or removed too many records, so nothing was published. If the data is correct, change `guards` in the definition and run it again.',
+    'The records do not meet what the workflow expects, so nothing was published. If the data is correct, change `expect` in the definition and run it again.',
   invalid_record:
     'Every record needs an `id`, and `name` and `email` must be strings. Fix the source, or set `key` or `onInvalid` in the definition.',
 };

@@ -27,6 +27,8 @@ export type TextPlace =
   | 'jobError'
   | 'jobLog'
   | 'jobProgress'
+  /** What the run did not meet: values and record ids. */
+  | 'jobFindings'
   /** The incremental state that a run has stored for the next run. */
   | 'state'
   /** The field names of a version. */
@@ -266,6 +268,7 @@ const PLACES: Readonly<Record<TextPlace, Place>> = {
     workflow: 'job.workflow_id',
   },
   jobProgress: { ...OF_A_JOB, column: 'progress' },
+  jobFindings: { ...OF_A_JOB, column: 'findings' },
   state: { table: 'workflow', keys: ['id'], first: [''], column: 'state', rows: 10, workflow: 't.id' },
   fields: { table: 'version', keys: ['workflow_id', 'number'], first: ['', 0], column: 'fields', rows: 200 },
   quarantined: { ...OF_THE_QUARANTINE, column: 'body', deletes: true, about: OF_ANY_ID },
