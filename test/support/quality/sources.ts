@@ -147,19 +147,21 @@ for (const record of await (await fetch(process.argv[2])).json()) say({ type: 'R
 `;
 
 /**
- * The workflow files of all sources.
+ * The workflow files of the sources.
  *
  * @param forms by suffix of the id: `expect` as YAML
  */
 export function filesOf(
   site: string,
   forms: Readonly<Record<string, (source: QualitySource) => string>>,
+  sources: readonly QualitySource[],
 ): Record<string, string> {
   const files: Record<string, string> = { 'default/tap.mjs': TAP };
   for (const [suffix, expect] of Object.entries(forms)) {
-    for (const source of SOURCES) {
+    for (const source of sources) {
       const { id, settings } = source;
-      if (id === 'members') files[`default/${id}${suffix}.mts`] = moduleOf(`${site}/${id}`, expect(source));
+      if (id === 'members' && settings !== undefined)
+        files[`default/${id}${suffix}.mts`] = moduleOf(`${site}/${id}`, expect(source));
       else {
         const own = settings?.(site) ?? 'source: { type: push }\n';
         files[`default/${id}${suffix}.yaml`] = own + expect(source);

@@ -4,7 +4,7 @@ import type { JobFinding } from '../../../src/model/expectations/expect.ts';
 import { startService, type TestService } from '../service.ts';
 import type { Row } from './population.ts';
 import { type QualitySite, startQualitySite } from './site.ts';
-import { filesOf, type QualitySource } from './sources.ts';
+import { filesOf, type QualitySource, SOURCES } from './sources.ts';
 
 /** An ended job, as the API shows it. */
 export interface QualityJob {
@@ -33,13 +33,16 @@ export interface QualityWorld {
 }
 
 /** @param forms see `filesOf` */
-export async function startWorld(forms: Parameters<typeof filesOf>[1]): Promise<QualityWorld> {
+export async function startWorld(
+  forms: Parameters<typeof filesOf>[1],
+  sources: readonly QualitySource[] = SOURCES,
+): Promise<QualityWorld> {
   const site = await startQualitySite();
   let aheadMs = 0;
   const service = await startService({
     clock: () => Date.now() + aheadMs,
     settings: { FLOWHOOK_ALLOW_NETWORKS: 'loopback' },
-    workflows: filesOf(site.url, forms),
+    workflows: filesOf(site.url, forms, sources),
   });
 
   async function queue(workflowId: string): Promise<string> {
