@@ -27,12 +27,14 @@ const HEAD = `/**
 const NAMES: Readonly<Record<string, string>> = {
   Record: 'DataRecord',
   Event: 'FlowhookEvent',
+  AcceptQuarantineResult: 'QuarantineAccepted',
   CountJobsResult: 'JobCounts',
   CreateFeedRequest: 'NewFeed',
   CreateKeyResult: 'MadeKey',
   CreateWebhookRequest: 'NewWebhook',
   CreateWebhookRequestSettings: 'WebhookSettings',
   ErasePersonResult: 'ErasureReport',
+  DropQuarantineResult: 'QuarantineDropped',
   EventTypeListType: 'EventKind',
   PushWorkflowRecordsResult: 'PushResult',
   SystemChecksFinding: 'SystemFinding',
@@ -57,6 +59,8 @@ const ROOTS = [
   ...['Job', 'JobLogs', 'Key', 'LogLine', 'Me', 'Replay', 'ReplayDeliveryResult', 'ReplayPlan', 'SigningKey'],
   ...[
     'RecordChange',
+    'QuarantinedRecord',
+    'QuarantinedRecordBeside',
     'RotateWebhookSecretResult',
     'System',
     'SystemChecks',

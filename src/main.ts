@@ -16,6 +16,7 @@ const COMMANDS: readonly [name: string, load: () => Promise<(program: Command) =
   ['apply', async () => (await import('./cli/commands/workflow-files.ts')).addApply],
   ['data', async () => (await import('./cli/commands/data.ts')).addData],
   ['state', async () => (await import('./cli/commands/state.ts')).addState],
+  ['quarantine', async () => (await import('./cli/commands/quarantine.ts')).addQuarantine],
   ['webhooks', async () => (await import('./cli/commands/webhooks.ts')).addWebhooks],
   ['feeds', async () => (await import('./cli/commands/feeds.ts')).addFeeds],
   ['events', async () => (await import('./cli/commands/events.ts')).addEvents],

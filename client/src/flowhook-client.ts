@@ -15,6 +15,7 @@ export type { FailureReason, JobOrigin, JobState } from './jobs.ts';
 export type { Scope } from './keys.ts';
 export type { Page, Pages, WholeList } from './pages.ts';
 export type { PushedBytes } from './push-body.ts';
+export type { QuarantineFilter, QuarantineSelection } from './quarantine.ts';
 export type {
   AuditLine,
   DataRecord,
@@ -36,6 +37,10 @@ export type {
   Me,
   NewFeed,
   NewWebhook,
+  QuarantineAccepted,
+  QuarantineDropped,
+  QuarantinedRecord,
+  QuarantinedRecordBeside,
   Replay,
   ReplayPlan,
   System,

@@ -7,6 +7,7 @@ import { Jobs } from './jobs.ts';
 import { Keys } from './keys.ts';
 import { linesOf } from './lines.ts';
 import type { Pages } from './pages.ts';
+import { Quarantine } from './quarantine.ts';
 import type { AuditLine, Me, SigningKey, System, SystemChecks, Usage } from './resources.ts';
 import { type News, newsOf, type StreamOptions } from './stream.ts';
 import { type Call, type CallOptions, Transport, type TransportOptions } from './transport.ts';
@@ -59,6 +60,7 @@ export class Flowhook {
   readonly inspectors: Inspectors;
   readonly events: Events;
   readonly keys: Keys;
+  readonly quarantine: Quarantine;
   readonly #transport: Transport;
 
   constructor(options: FlowhookOptions) {
@@ -72,6 +74,7 @@ export class Flowhook {
     this.feeds = new Feeds(transport);
     this.inspectors = new Inspectors(transport);
     this.keys = new Keys(transport);
+    this.quarantine = new Quarantine(transport);
   }
 
   /** The team, the scopes and the limits of the key. @throws Unauthorized */

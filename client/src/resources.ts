@@ -309,6 +309,53 @@ export interface Feed {
   changedAt: string;
 }
 
+export interface QuarantinedRecordReason {
+  /** Field, or path of a nested field. */
+  field: string;
+  /** Setting of the field that the record does not meet. */
+  expectation: string;
+  /** Value of the field, shortened. */
+  found: number | string | boolean | null;
+  /** Value of the setting. */
+  limit: number | string | boolean | null;
+  /** Sentence that names the field, the limit and the value. */
+  message: string;
+}
+
+export interface QuarantinedRecord {
+  /** Record ID. */
+  id: string;
+  /** ID of the job that set the record aside. */
+  jobId: string;
+  /** Position of the record in its run, counting from 1. */
+  position: number;
+  /** Every expectation that the record does not meet. */
+  reasons: QuarantinedRecordReason[];
+  /** Length of the record as JSON, in bytes. */
+  bytes: number;
+  setAsideAt: string;
+  /** The record as the run delivered it. */
+  record: DataRecord;
+}
+
+export interface QuarantinedRecordBeside {
+  /** Record ID. */
+  id: string;
+  /** ID of the job that set the record aside. */
+  jobId: string;
+  /** Position of the record in its run, counting from 1. */
+  position: number;
+  /** Every expectation that the record does not meet. */
+  reasons: QuarantinedRecordReason[];
+  /** Length of the record as JSON, in bytes. */
+  bytes: number;
+  setAsideAt: string;
+  /** The record as the run delivered it. */
+  record: DataRecord;
+  /** Record with this ID in the newest version. `null` if there is none. */
+  published: DataRecord | null;
+}
+
 export interface Inspector {
   id: string;
   /** URL of the inspector. Anyone who knows the URL can send requests to it. */
@@ -804,6 +851,8 @@ export interface WorkflowDataChangeEventData {
   /** Newest version of the records. */
   version: number;
   records: WorkflowDataChangeEventDataRecords;
+  /** Number of records that were set aside. Missing if there are none. */
+  quarantined?: number;
   /** URL of the records; reading them requires an API key. */
   dataUrl: string;
   /** Version before this one. 0 if there was none. */
@@ -845,6 +894,8 @@ export interface WorkflowExpectationFailedEventData {
   /** Newest version of the records. */
   version: number;
   records: WorkflowDataChangeEventDataRecords;
+  /** Number of records that were set aside. Missing if there are none. */
+  quarantined?: number;
   /** URL of the records; reading them requires an API key. */
   dataUrl: string;
   /** Human-readable summary of `findings`. */
@@ -884,6 +935,8 @@ export interface WorkflowFinishedEventData {
   /** Newest version of the records. */
   version: number;
   records: WorkflowDataChangeEventDataRecords;
+  /** Number of records that were set aside. Missing if there are none. */
+  quarantined?: number;
   /** URL of the records; reading them requires an API key. */
   dataUrl: string;
 }
@@ -1027,6 +1080,8 @@ export interface WorkflowRecoveredEventData {
   /** Newest version of the records. */
   version: number;
   records: WorkflowDataChangeEventDataRecords;
+  /** Number of records that were set aside. Missing if there are none. */
+  quarantined?: number;
   /** URL of the records; reading them requires an API key. */
   dataUrl: string;
   /** Time of `workflow_stale`. */
@@ -1250,6 +1305,33 @@ export interface PushResult {
   records: VersionRecords;
   /** Warning, present if the push removed more than half of 20 or more records, or did not meet an expectation. */
   warning?: string;
+}
+
+export interface AcceptQuarantineResultConflict {
+  /** Record ID. */
+  id: string;
+  /** `published`: a newer record with this ID was published. `set_aside_again`: a job after `untilJobId` has set another record with this ID aside. `not_found`: there is no record with this ID. */
+  reason: 'published' | 'set_aside_again' | 'not_found';
+}
+
+export interface QuarantineAccepted {
+  message: string;
+  jobId: string;
+  /** Version that the job published or found unchanged. */
+  version: number;
+  records: VersionRecords;
+  /** Number of records that were accepted. */
+  accepted: number;
+  /** Given IDs whose records were left as they are. Empty with `all`. */
+  conflicts: AcceptQuarantineResultConflict[];
+}
+
+export interface QuarantineDropped {
+  message: string;
+  /** Number of records that were deleted. */
+  dropped: number;
+  /** Given IDs whose records were left as they are. Empty with `all`. */
+  conflicts: AcceptQuarantineResultConflict[];
 }
 
 export interface ErasePersonResultFound {

@@ -31,6 +31,8 @@ before(async () => {
     workflows: {
       'default/people.yaml': PEOPLE,
       'default/inbox.yaml': 'source: { type: push }\n',
+      'default/checked.yaml':
+        'source: { type: push }\nexpect: { fields: { price: { min: 0 } }, otherwise: quarantine }\n',
       'default/slow.yaml': 'source: { type: command, command: [sleep, "600"] }\n',
       'default/broken.yaml':
         'source: { type: command, command: ["false"] }\nretries: { max: 1, backoff: 10m }\n',
@@ -175,7 +177,7 @@ test('lists, pauses and resumes workflows', async () => {
   const { workflows } = flowhook;
   const ids = [];
   for await (const { id } of workflows.list({ limit: 3 })) ids.push(id);
-  assert.deepEqual(ids.sort(), ['broken', 'inbox', 'people', 'slow']);
+  assert.deepEqual(ids.sort(), ['broken', 'checked', 'inbox', 'people', 'slow']);
   assert.equal((await workflows.pause('people')).paused, true);
   await assert.rejects(workflows.queue('people'), Conflict);
   assert.equal((await workflows.resume('people')).paused, false);
@@ -449,6 +451,30 @@ test('shows, sets and resets the state of a source', async () => {
   await assert.rejects(workflows.setState('broken', 1, { ifMatch: etag ?? '' }), Conflict);
   assert.deepEqual((await workflows.state('broken')).state, { since: 3 });
   await workflows.resetState('broken');
+});
+
+test('lists, accepts and drops records of the quarantine', async () => {
+  const { quarantine, workflows } = flowhook;
+  const bad = ['a', 'b', 'c'].map((id) => ({ id, price: -1 }));
+  const { jobId } = await workflows.push('checked', [
+    ...bad,
+    { id: 'd' },
+    { id: 'e' },
+    { id: 'f', price: 1 },
+  ]);
+  const ids = async (filter = {}) =>
+    (await quarantine.list('checked', { limit: 2, ...filter }).take(10)).map(({ id }) => id);
+  assert.deepEqual(await ids({ jobId, field: 'price' }), ['c', 'b', 'a']);
+  assert.deepEqual(await ids({ field: 'name' }), []);
+  const { reasons, published } = await quarantine.get('checked', 'a');
+  assert.deepEqual([reasons[0]?.message, published], ['`price` is less than 0: -1', null]);
+  const csv = await (await quarantine.as('csv', 'checked')).text();
+  assert.equal(csv.trimEnd().split('\r\n').length, 4);
+  const accepted = await quarantine.accept('checked', { ids: ['a', 'x'] });
+  assert.deepEqual([accepted.accepted, accepted.conflicts], [1, [{ id: 'x', reason: 'not_found' }]]);
+  await assert.rejects(quarantine.accept('checked', { ids: ['a'] }), Conflict);
+  assert.equal((await quarantine.drop('checked', { all: true, untilJobId: jobId })).dropped, 2);
+  await assert.rejects(quarantine.get('checked', 'b'), NotFound);
 });
 
 test('throws errors of different classes', async () => {

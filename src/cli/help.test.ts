@@ -28,6 +28,7 @@ const NOUNS = [
   'workflows',
   'data',
   'state',
+  'quarantine',
   'webhooks',
   'feeds',
   'events',

@@ -33,6 +33,12 @@ export const OPERATIONS: readonly Line[] = [
   ...linesOf(() => import('../http/routes/definitions.ts'), {
     readWorkflowDefinition: 'GET /v1/workflows/{workflowId}/definition',
   }),
+  ...linesOf(() => import('../http/routes/quarantine.ts'), {
+    listQuarantine: 'GET /v1/workflows/{workflowId}/quarantine',
+    readQuarantined: 'GET /v1/workflows/{workflowId}/quarantine/{recordId}',
+    acceptQuarantine: 'POST /v1/workflows/{workflowId}/quarantine/accept',
+    dropQuarantine: 'POST /v1/workflows/{workflowId}/quarantine/drop',
+  }),
   ...linesOf(() => import('../http/routes/source-states.ts'), {
     readWorkflowState: 'GET /v1/workflows/{workflowId}/state',
     putWorkflowState: 'PUT /v1/workflows/{workflowId}/state',
@@ -157,7 +163,8 @@ export function localClient(of: { store: Store; config: Config; teamId: string }
     };
     if (/\/(events|changes|try)$/.test(path)) services.examiner = await localExaminer(store, config);
     // Only the operations on the following paths may need the encryption key.
-    if (path.endsWith('/push')) return { ...services, ...(await pushServices(store, config)) };
+    if (/\/(push|quarantine\/accept)$/.test(path))
+      return { ...services, ...(await pushServices(store, config)) };
     const seals = /^\/v1\/(integrations|deliveries|export)\b|^\/v1\/workflows\/[^/]+\/feeds\b/;
     if (!seals.test(path)) return services;
     sealing ??= sealingServices(store, config);

@@ -45,6 +45,7 @@ import {
 import { openApiOperations } from './routes/openapi.ts';
 import { erasePerson, exportPersonalData } from './routes/persons.ts';
 import { pushRecords } from './routes/push.ts';
+import { acceptQuarantine, dropQuarantine, listQuarantine, readQuarantined } from './routes/quarantine.ts';
 import {
   readDefaultSigningKeys,
   readSigningKeys,
@@ -114,6 +115,10 @@ export const routes: readonly Route[] = [
   route('DELETE', '/v1/workflows/{workflowId}/feeds/{feedId}', 'webhooks', revokeFeed),
   route('POST', '/v1/workflows/{workflowId}/feeds/{feedId}/rotate', 'webhooks', rotateFeed),
   route('POST', '/v1/workflows/{workflowId}/push', 'queue', pushRecords),
+  route('GET', '/v1/workflows/{workflowId}/quarantine', 'read', listQuarantine),
+  route('GET', '/v1/workflows/{workflowId}/quarantine/{recordId}', 'read', readQuarantined),
+  route('POST', '/v1/workflows/{workflowId}/quarantine/accept', 'queue', acceptQuarantine),
+  route('POST', '/v1/workflows/{workflowId}/quarantine/drop', 'queue', dropQuarantine),
   route('POST', '/v1/workflows/{workflowId}/erase', 'admin', erasePerson),
   route('DELETE', '/v1/integrations/webhooks/unsubscribe/{webhookId}', 'webhooks', unsubscribeWebhookByPath),
   route('GET', '/v1/integrations/webhooks', 'webhooks', listWebhookDetails),

@@ -28,7 +28,8 @@ export function bodyHeaders(input: {
   format: Format;
   encoding: Encoding;
   workflowId: string;
-  version: number;
+  /** A version, or what else the file contains. */
+  version: number | string;
 }): Record<string, string> {
   const { format, encoding } = input;
   return {
@@ -39,9 +40,9 @@ export function bodyHeaders(input: {
 }
 
 /** The workflow id may contain any character, so characters that some file system does not allow are replaced. */
-function csvName({ workflowId, version }: { workflowId: string; version: number }): string {
+function csvName({ workflowId, version }: { workflowId: string; version: number | string }): string {
   const safe = workflowId.replace(/[^A-Za-z0-9_-]+/g, '_').slice(0, 100);
-  return `${safe}-v${version}.csv`;
+  return `${safe}-${typeof version === 'number' ? `v${version}` : version}.csv`;
 }
 
 /**

@@ -78,6 +78,8 @@ export interface Producer {
   onIngested?(ingested: Ingested): void;
   /** Whether the default expectation of pushes applies, which refuses to remove nearly all records. */
   guardsPush?: boolean;
+  /** Whether the records come from the quarantine, so that the audit log says who accepted them. */
+  accepts?: boolean;
   /** When this signal aborts, the attempt fails with the signal's reason. */
   signal?: AbortSignal;
   /**
@@ -274,7 +276,7 @@ export async function runAttempt(
 /** Stages the lines and publishes them. @throws RunFailure, FencedError, or any error that `asFailure` maps */
 async function publishLines(
   deps: AttemptDeps,
-  { job, hasLeftovers }: ClaimedJob,
+  { job, hasLeftovers, mayRelease }: ClaimedJob,
   producer: Producer,
   attempt: StartedAttempt,
   signals: RunSignals,
@@ -294,6 +296,7 @@ async function publishLines(
       workflowId: job.workflowId,
       definition,
       hasLeftovers,
+      mayRelease,
       lines: reportProgress(starting, reporter),
     },
   );
@@ -332,11 +335,16 @@ async function publishLines(
     for (const field of ingested.found.notCompared) {
       reporter.line('warn', `Too many values of \`${field}\` to compare all of them for \`unique\``);
     }
+    if (ingested.found.aside.records > 0) {
+      const count = countWords(ingested.found.aside.records, 'record');
+      reporter.line('warn', `${count} that do not meet the expectations of their fields`);
+    }
     const { mode } = definition;
     const published = await reporter.last((report) =>
       store.records.publish({
         held,
         ...report,
+        accepted: producer.accepts === true ? ingested.records - ingested.suppressed : undefined,
         // The published records are kept, and they met the expectations when they were published.
         ...(end.unchanged ? {} : { expected: expectedOf(producer, ingested) }),
         mode,
@@ -361,11 +369,9 @@ async function publishLines(
 }
 
 function expectedOf({ definition, guardsPush = false }: Producer, ingested: Ingested): Expected {
-  const { records: emitted, duplicates, setAside, found } = ingested;
-  const { records, otherwise } = definition.expect;
-  // Records that were set aside are not stored yet, so they must not be left out of what is published.
-  const expect = { records, otherwise: otherwise === 'quarantine' ? 'refuse' : otherwise } as const;
-  return { expect, guardsPush, findings: found.findings, emitted, duplicates, setAside };
+  const { records: emitted, duplicates, found } = ingested;
+  const { findings, aside } = found;
+  return { expect: definition.expect, guardsPush, findings, emitted, duplicates, aside };
 }
 
 /**
@@ -405,8 +411,9 @@ function reasonOf(error: unknown): FailureReason {
   return error instanceof InterruptedError ? 'lost' : 'error';
 }
 
-function countsOf({ records, duplicates, existing, skipped, suppressed }: Ingested): JobAttemptDone['read'] {
-  return { emitted: records, duplicates, existing, skipped, suppressed };
+function countsOf(ingested: Ingested): JobAttemptDone['read'] {
+  const { records: emitted, duplicates, existing, skipped, suppressed, found } = ingested;
+  return { emitted, duplicates, existing, skipped, suppressed, quarantined: found.aside.records };
 }
 
 /**

@@ -44,10 +44,31 @@ export interface PushDeps extends AttemptDeps {
   waitMs?: number;
 }
 
-/** One push request. */
-export interface Push {
+/** A job of origin `push`: it runs on the node that received the request, as soon as its workflow has no other job. */
+export interface JobNow {
   teamId: string;
   workflowId: string;
+  idempotencyKey: string | null;
+  /** The trace context of the request, as stored. */
+  trace?: string | null;
+  /** Whether the workflow may have any kind of source. By default, only `push` is accepted. */
+  anySource?: boolean;
+  /**
+   * When this signal aborts, the job fails with the signal's reason. If this reason is an InterruptedError, the job
+   * fails as `lost`.
+   */
+  signal?: AbortSignal;
+  /** Aborts with an InterruptedError when the client disconnects, which ends the wait for an unfinished job. */
+  sender?: AbortSignal;
+  /** A store that names the author in the audit log (default: the store of the deps). */
+  store?: Store;
+}
+
+/** Makes the producer of the lines of a job that has started. `outer` aborts when the job must end. */
+export type ProducerOf = (claimed: ClaimedJob, outer: AbortSignal) => Producer;
+
+/** One push request. */
+export interface Push extends Omit<JobNow, 'anySource' | 'store'> {
   /**
    * How the records are merged with the existing records (default: the workflow's mode). A mode that can change more of
    * the existing records than the workflow's mode is refused.
@@ -55,9 +76,6 @@ export interface Push {
   mode: Mode | undefined;
   /** Turns off the default against removing nearly all records. The workflow's own `expect` still applies. */
   allowDrop?: boolean;
-  idempotencyKey: string | null;
-  /** The trace context of the request, as stored. */
-  trace?: string | null;
   format: PushFormat;
   encoding: PushEncoding;
   /**
@@ -65,18 +83,11 @@ export interface Push {
    * client disconnects.
    */
   bytes: AsyncIterable<Uint8Array>;
-  /**
-   * When this signal aborts, the job fails with the signal's reason. If this reason is an InterruptedError, the job
-   * fails as `lost`.
-   */
-  signal?: AbortSignal;
   /** Called before publishing. Throws if the client is no longer allowed to push. */
   confirm?: () => Promise<void>;
-  /** Aborts with an InterruptedError when the client disconnects, which ends the wait for an unfinished job. */
-  sender?: AbortSignal;
 }
 
-interface Pushed {
+export interface Pushed {
   jobId: string;
   version: number;
   records: RecordCounts;
@@ -122,9 +133,25 @@ export class PushJobs {
    *   the headers of `jobHeaders` and `x-job-reason`; `push_canceled`; InterruptedError
    */
   run(push: Push): Promise<Pushed> {
-    const signal =
-      push.signal === undefined ? this.#stop.signal : AbortSignal.any([push.signal, this.#stop.signal]);
-    const running = runPush(this.#deps, push, signal).finally(() => this.#running.delete(running));
+    return this.#follow(push, (signal) => runPush(this.#deps, push, signal));
+  }
+
+  /**
+   * Runs one job whose lines come from elsewhere. If it throws, nothing was published.
+   *
+   * @throws Problem like `run`, and what the producer throws
+   */
+  runWith(job: JobNow, producerOf: ProducerOf): Promise<Pushed> {
+    return this.#follow(job, async (signal) => {
+      const begun = await begin(this.#deps, job, signal);
+      if (begun.outcome === 'replayed') return pushedBy(begun.job);
+      return attempt(this.#deps, job, begun, producerOf, signal);
+    });
+  }
+
+  #follow({ signal }: JobNow, run: (signal: AbortSignal) => Promise<Pushed>): Promise<Pushed> {
+    const ends = signal === undefined ? this.#stop.signal : AbortSignal.any([signal, this.#stop.signal]);
+    const running = run(ends).finally(() => this.#running.delete(running));
     this.#running.add(running);
     return running;
   }
@@ -148,26 +175,13 @@ async function runPush(deps: PushSurroundings, push: Push, signal: AbortSignal):
   const workflow = await deps.store.workflows.get({ teamId, id: workflowId });
   if (workflow === undefined) throw new Problem('workflow_not_found');
   refuseWiderMode(push.mode, workflow.definition);
-  const ends = [signal, deps.turnedAway.signal];
-  const waiting = AbortSignal.any(push.sender === undefined ? ends : [...ends, push.sender]);
-  const begun = await begin(deps, push, waiting);
-  switch (begun.outcome) {
-    case 'begun':
-      return attempt(deps, push, begun, signal);
-    case 'replayed': {
-      const { timeoutMs } = workflow.definition.limits;
-      if (begun.sent !== null) await refuseOtherBody(push, begun.sent, { timeoutMs, signal });
-      return pushedBy(begun.job);
-    }
-    case 'occupied':
-      throw new Problem('push_busy', { headers: { 'retry-after': '5', ...jobHeaders(begun.job) } });
-    case 'not_push':
-      throw new Problem('not_push');
-    case 'paused':
-      throw new Problem('workflow_paused');
-    case 'not_found':
-      throw new Problem('workflow_not_found');
+  const begun = await begin(deps, push, signal);
+  if (begun.outcome === 'begun') {
+    return attempt(deps, push, begun, (claimed, outer) => pushProducer(push, claimed, outer), signal);
   }
+  const { timeoutMs } = workflow.definition.limits;
+  if (begun.sent !== null) await refuseOtherBody(push, begun.sent, { timeoutMs, signal });
+  return pushedBy(begun.job);
 }
 
 /** `MODES` is ordered from `replace` to `append`: each mode can change less of the existing records than the previous one. */
@@ -180,10 +194,33 @@ function refuseWiderMode(mode: Mode | undefined, definition: Definition): void {
   });
 }
 
-/** Starts the job as soon as its workflow has no unfinished job. */
-async function begin(deps: PushSurroundings, push: Push, signal: AbortSignal) {
+/**
+ * Starts the job as soon as its workflow has no unfinished job.
+ *
+ * @throws Problem `push_busy`, `not_push`, `workflow_paused`, `workflow_not_found`
+ */
+async function begin(deps: PushSurroundings, job: JobNow, outer: AbortSignal) {
+  const ends = [outer, deps.turnedAway.signal];
+  const signal = AbortSignal.any(job.sender === undefined ? ends : [...ends, job.sender]);
+  const begun = await tryToBegin(deps, job, signal);
+  switch (begun.outcome) {
+    case 'begun':
+    case 'replayed':
+      return begun;
+    case 'occupied':
+      throw new Problem('push_busy', { headers: { 'retry-after': '5', ...jobHeaders(begun.job) } });
+    case 'not_push':
+      throw new Problem('not_push');
+    case 'paused':
+      throw new Problem('workflow_paused');
+    case 'not_found':
+      throw new Problem('workflow_not_found');
+  }
+}
+
+async function tryToBegin(deps: PushSurroundings, of: JobNow, signal: AbortSignal) {
   const { store, nodeId, leases, waiting, waitMs = WAIT_MS } = deps;
-  const { teamId, workflowId, idempotencyKey, trace = null } = push;
+  const { teamId, workflowId, idempotencyKey, trace = null, anySource = false } = of;
   const giveUpAt = performance.now() + waitMs;
   let isWaiting = false;
   await writeEnds(deps);
@@ -191,7 +228,7 @@ async function begin(deps: PushSurroundings, push: Push, signal: AbortSignal) {
     for (;;) {
       signal.throwIfAborted();
       const sentAt = performance.now();
-      const input = { teamId, workflowId, nodeId, leaseMs: leases.leaseMs, idempotencyKey, trace };
+      const input = { teamId, workflowId, nodeId, leaseMs: leases.leaseMs, idempotencyKey, trace, anySource };
       const begun = await store.jobs.begin(input);
       if (begun.outcome === 'begun') return { ...begun, sentAt };
       if (begun.outcome !== 'occupied' || performance.now() >= giveUpAt) return begun;
@@ -225,8 +262,9 @@ async function writeEnds({ unended }: PushSurroundings): Promise<void> {
 
 async function attempt(
   deps: PushSurroundings,
-  push: Push,
+  { store = deps.store }: JobNow,
   begun: { claimed: ClaimedJob; sentAt: number },
+  producerOf: ProducerOf,
   outer: AbortSignal,
 ): Promise<Pushed> {
   const { job } = begun.claimed;
@@ -234,7 +272,7 @@ async function attempt(
   const held: AttemptLease = { teamId: job.teamId, jobId: job.id, attempt: job.attempt };
   const lease = deps.leases.hold(held, begun.sentAt);
   try {
-    const end = await runAttempt(deps, claimed, pushProducer(push, claimed, outer), lease.signals);
+    const end = await runAttempt({ ...deps, store }, claimed, producerOf(claimed, outer), lease.signals);
     // The end of this push is written before the next push starts. If the lease expires first, the job fails as `lost`.
     if (end.unwritten?.error instanceof Problem) deps.unended.add(end.unwritten.write);
     switch (end.outcome) {

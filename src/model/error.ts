@@ -40,6 +40,7 @@ export const ERRORS = {
   job_not_found: [404, 'No job found'],
   delivery_not_found: [404, 'No delivery found'],
   replay_not_found: [404, 'No replay found'],
+  quarantined_not_found: [404, 'No record with this ID in the quarantine'],
   inspector_not_found: [404, 'No inspector found. Inspectors are deleted after 24 hours: create a new one'],
   event_not_found: [404, 'No event found'],
   event_type_not_found: [404, 'No such event type. GET /v1/events/types lists them'],
@@ -105,6 +106,10 @@ export const ERRORS = {
   push_busy: [409, 'Another push or job of this workflow is running. Try again when it has ended'],
   push_refused: [422, 'The records are invalid, so none were published. Correct them and push again'],
   push_canceled: [409, 'The push was canceled, so no records were published'],
+  quarantine_conflict: [
+    409,
+    'None of these records can be accepted: they are not in the quarantine any more. List the quarantine again',
+  ],
   push_timeout: [
     408,
     'The push exceeded `limits.timeout` of the workflow, so no records were published. Push fewer records at a time, or raise the limit',

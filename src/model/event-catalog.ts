@@ -93,6 +93,7 @@ const attempts = { attempt: count('Number of attempts made'), startedAt: optiona
 const published = {
   version: count('Newest version of the records'),
   records: closed({ total: count(), added: count(), changed: count(), removed: count() }),
+  quarantined: optional(count('Number of records that were set aside. Missing if there are none')),
   dataUrl: nonEmpty('URL of the records; reading them requires an API key'),
 };
 

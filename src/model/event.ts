@@ -136,10 +136,13 @@ export function publishedData(input: {
   workflowId: string;
   version: number;
   records: RecordCounts;
+  /** Number of records that were set aside. */
+  quarantined: number;
 }): Record<string, unknown> {
   return {
     version: input.version,
     records: input.records,
+    ...(input.quarantined === 0 ? {} : { quarantined: input.quarantined }),
     dataUrl: `${input.publicUrl}/v1/workflows/${encodeURIComponent(input.workflowId)}/data`,
   };
 }

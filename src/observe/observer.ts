@@ -71,6 +71,7 @@ export interface RecordsRead {
   existing: number;
   skipped: number;
   suppressed: number;
+  quarantined: number;
 }
 
 export interface RecordsPublished {

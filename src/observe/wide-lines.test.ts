@@ -51,7 +51,7 @@ const JOB: JobAttemptDone = {
   startedAt: 0,
   durationMs: 12.4,
   waitedMs: 0.4,
-  read: { emitted: 2, duplicates: 0, existing: 0, skipped: 0, suppressed: 0 },
+  read: { emitted: 2, duplicates: 0, existing: 0, skipped: 0, suppressed: 0, quarantined: 0 },
   published: { outcome: 'published', version: 1, records: { total: 2, added: 2, changed: 0, removed: 0 } },
   ...UNTRACED,
 };

@@ -109,6 +109,10 @@ function jobMetrics(metrics: Metrics, reasons: readonly string[]) {
     name: 'flowhook_records_read_total',
     help: 'Records read from sources, in attempts that read their source to the end.',
   });
+  const quarantined = metrics.counter({
+    name: 'flowhook_records_quarantined_total',
+    help: 'Records that did not meet an expectation and were set aside, in attempts that published.',
+  });
   const published = metrics.counter({
     name: 'flowhook_records_published_total',
     help: 'Records that were added, changed and removed by published versions.',
@@ -120,7 +124,10 @@ function jobMetrics(metrics: Metrics, reasons: readonly string[]) {
     attempts({ outcome: done.outcome, reason: done.reason ?? '' });
     duration({ outcome: done.outcome })(done.durationMs / 1_000);
     wait()(Math.max(0, done.waitedMs) / 1_000);
-    if (done.read !== null) read({}, done.read.emitted);
+    if (done.read !== null) {
+      read({}, done.read.emitted);
+      if (done.published !== null) quarantined({}, done.read.quarantined);
+    }
     if (done.published?.outcome !== 'published') return;
     const { added, changed, removed } = done.published.records;
     for (const [change, count] of Object.entries({ added, changed, removed })) published({ change }, count);

@@ -1,9 +1,10 @@
 /** Turns the lines of a run into batches of valid records. The new records of a batch fit into one transaction. */
 import type { Expect, JobFinding } from '../model/expectations/expect.ts';
 import type { Profile } from '../model/quality/profile.ts';
+import { isTooMuchAside, type SetAside } from '../model/quality/quarantine.ts';
 import { InvalidRecordError, type ReadRecord, readRecord } from '../model/record.ts';
 import type { Compare, Definition } from '../model/workflow.ts';
-import { type Broken, FieldChecks } from './profile/field-checks.ts';
+import { FieldChecks } from './profile/field-checks.ts';
 import { RunProfile } from './profile/run-profile.ts';
 import { isSuppressed, type Suppression } from './suppress.ts';
 
@@ -33,6 +34,8 @@ export class TooManyRecordsError extends Error {
 export type IngestSettings = Pick<Definition, 'key' | 'mode' | 'onInvalid'> & {
   compare?: Compare | undefined;
   limits: Pick<Definition['limits'], 'records'>;
+  /** Whether the quarantine of the workflow may have records (default: no). */
+  mayRelease?: boolean;
   expect: Pick<Expect, 'fields' | 'otherwise'>;
   /** People whose records are dropped. */
   suppression?: Suppression | undefined;
@@ -43,19 +46,6 @@ export interface SkippedRecord {
   position: number;
   field: string | null;
   reason: string;
-}
-
-/** A record that does not meet an expectation, with `otherwise: quarantine`. */
-export interface SetAside {
-  id: string;
-  /** Counts the run's records from 1. */
-  position: number;
-  /** JSON text. */
-  body: string;
-  /** Length of `body` in UTF-8. */
-  bytes: number;
-  /** In the order of the fields; at least one. */
-  reasons: Broken[];
 }
 
 export interface RecordBatch {
@@ -75,8 +65,13 @@ export interface RecordBatch {
   suppressed: number;
   /** Skipped records of this batch, if they are among the run's first ten. */
   named: SkippedRecord[];
-  /** Records that are set aside instead of being published. They are not in `records`. */
-  setAside: SetAside[];
+  /** The position of the batch's first record in the run. */
+  first: number;
+  /**
+   * Records that are set aside instead of being published, by id: the last one with the id, unless a good one follows in
+   * the batch. Empty if the run has more of them than `MOST_SET_ASIDE`.
+   */
+  setAside: Map<string, SetAside>;
   /** Field names that are new in the run, in order. */
   fields: string[];
   /** Whether lines remain for another batch. */
@@ -123,6 +118,8 @@ export interface Finished {
   findings: JobFinding[];
   /** Fields with so many values that not all of them were compared for `unique`. */
   notCompared: string[];
+  /** The records that do not meet the expectations of their fields, with `otherwise: quarantine`. */
+  aside: { records: number; bytes: number };
 }
 
 /** Creates a reader for one run. The memory of the reader is bounded, however long the run is. */
@@ -142,6 +139,7 @@ export function createBatchReader({
   const fields = new Set<string>();
   const checks = new FieldChecks(expect.fields);
   const profile = new RunProfile(checks.watches);
+  const aside = { records: 0, bytes: 0 };
 
   /** @returns whether the record is set aside */
   function check(batch: RecordBatch, { id, value, body, bytes, fields: names }: ReadRecord): boolean {
@@ -149,7 +147,12 @@ export function createBatchReader({
     profile.add(value, names);
     const reasons = checks.end();
     if (reasons === undefined || expect.otherwise !== 'quarantine') return false;
-    batch.setAside.push({ id, position, body, bytes, reasons });
+    aside.records += 1;
+    aside.bytes += bytes;
+    // In `append` mode, the first record with an id counts.
+    if (isTooMuchAside(aside) || (mode === 'append' && batch.records.has(id))) return true;
+    batch.setAside.delete(id);
+    batch.setAside.set(id, { id, position, body, bytes, reasons });
     return true;
   }
 
@@ -165,6 +168,7 @@ export function createBatchReader({
     if (isThere && mode === 'append') return;
     batch.records.set(id, body);
     batch.sizes.set(id, bytes);
+    batch.setAside.delete(id);
   }
 
   function skip(batch: RecordBatch, error: unknown): void {
@@ -192,7 +196,8 @@ export function createBatchReader({
         skipped: 0,
         suppressed: 0,
         named: [],
-        setAside: [],
+        first: position + 1,
+        setAside: new Map(),
         fields: [],
         more: false,
       };
@@ -201,7 +206,7 @@ export function createBatchReader({
       for (; taken < lines.length; taken += 1) {
         const line = lines[taken] as string;
         const isFull =
-          batch.records.size + batch.setAside.length >= MAX_BATCH_RECORDS ||
+          batch.records.size + batch.setAside.size >= MAX_BATCH_RECORDS ||
           bytes + line.length > MAX_BATCH_BYTES ||
           fieldsOfAll > MAX_BATCH_FIELDS;
         if (isFull && batch.emitted > 0) break;
@@ -232,6 +237,7 @@ export function createBatchReader({
       profile: profile.result({ duplicates }),
       findings: checks.findings(),
       notCompared: checks.notCompared,
+      aside,
     }),
   };
 }

@@ -7,9 +7,11 @@ import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { FencedError, Problem } from '../model/error.ts';
 import type { AttemptLease } from '../model/job.ts';
 import { planWrites, type StagedWrites } from '../model/planned-writes.ts';
+import type { SetAside } from '../model/quality/quarantine.ts';
 import { InvalidRecordError } from '../model/record.ts';
 import type { Compare, Mode } from '../model/workflow.ts';
 import { openReader } from '../store/open.ts';
+import { recordKey } from '../store/operations/rules/decisions.ts';
 import type { StoreReader } from '../store/store.ts';
 import {
   type BatchReader,
@@ -21,6 +23,9 @@ import {
   TooManyRecordsError,
   unpackLines,
 } from './ingest-batch.ts';
+
+/** Keys of the quarantine per statement. */
+const KEYS_AT_ONCE = 2_000;
 
 export interface IngestThreadData {
   databaseUrl: string;
@@ -49,9 +54,14 @@ export type FromIngest = { run: number } & (
 );
 
 /** A planned batch: its writes, and the `seq` of each unchanged record. */
-export interface PlannedBatch extends Omit<RecordBatch, 'records' | 'sizes'> {
+export interface PlannedBatch extends Omit<RecordBatch, 'records' | 'sizes' | 'setAside'> {
   writes: StagedWrites;
   kept: number[];
+  setAside: SetAside[];
+  /** Ids that the batch delivered again although they are in the quarantine. */
+  released: string[];
+  /** The `seq` of each record that stays as it is, because the one of the run is set aside. */
+  untouched: number[];
 }
 
 /** An error as plain data, because error classes are lost when an error is sent between threads. */
@@ -70,6 +80,8 @@ interface Run {
   before: ReadonlyMap<string, string>;
   /** A batch that waits until the previous batch has been staged. */
   waiting: RecordBatch | undefined;
+  /** The keys of the quarantine, including what this run has set aside. Undefined until they are read. */
+  quarantine: Set<string> | undefined;
 }
 
 if (parentPort !== null) serve(parentPort);
@@ -91,6 +103,7 @@ async function serve(port: MessagePort): Promise<void> {
         reader: createBatchReader(settings),
         before: new Map(),
         waiting: undefined,
+        quarantine: settings.mayRelease === true ? undefined : new Set(),
       });
     } else if ('end' in message) {
       runs.delete(message.run);
@@ -115,13 +128,15 @@ async function serve(port: MessagePort): Promise<void> {
 async function plan(store: StoreReader, run: Run): Promise<PlannedBatch | 'wait'> {
   const { held, mode, compare } = run;
   const next = run.waiting ?? run.reader.next();
-  if (run.waiting === undefined && hasAny(run.before, next.records)) {
+  const isShared = hasAny(run.before, next.records) || hasAny(run.before, next.setAside);
+  if (run.waiting === undefined && isShared) {
     run.waiting = next;
     return 'wait';
   }
   run.waiting = undefined;
   run.before = next.records;
-  const { records, sizes, ...batch } = next;
+  const { records, sizes, setAside, ...of } = next;
+  const batch = { ...of, ...(await planQuarantine(store, run, { records, setAside })) };
   if (records.size === 0) return { ...batch, writes: { inserts: null, changes: [] }, kept: [] };
   const { version, rows } = await store.records.compare({
     held,
@@ -131,7 +146,46 @@ async function plan(store: StoreReader, run: Run): Promise<PlannedBatch | 'wait'
   return { ...batch, ...planWrites({ version, mode, compare, rows, records }) };
 }
 
-function hasAny(before: ReadonlyMap<string, string>, records: ReadonlyMap<string, string>): boolean {
+/** Decides what the batch changes in the quarantine. */
+async function planQuarantine(
+  store: StoreReader,
+  run: Run,
+  { records, setAside }: Pick<RecordBatch, 'records' | 'setAside'>,
+): Promise<Pick<PlannedBatch, 'setAside' | 'released' | 'untouched'>> {
+  run.quarantine ??= await readKeys(store, run.held);
+  const { mode, held, quarantine } = run;
+  const released: string[] = [];
+  if (quarantine.size > 0) {
+    for (const id of records.keys()) if (quarantine.delete(recordKey(id))) released.push(id);
+  }
+  if (setAside.size === 0) return { setAside: [], released, untouched: [] };
+  const ids = [...setAside.keys()];
+  const { rows } = await store.records.compare({ held, ids, sizes: ids.map(() => 0) });
+  // In `append` mode, every record whose id exists is left out.
+  if (mode === 'append') for (const { id } of rows) setAside.delete(id);
+  for (const id of setAside.keys()) {
+    const key = recordKey(id);
+    if (quarantine.has(key)) released.push(id);
+    quarantine.add(key);
+  }
+  return { setAside: [...setAside.values()], released, untouched: rows.map(({ seq }) => seq) };
+}
+
+async function readKeys(store: StoreReader, held: AttemptLease): Promise<Set<string>> {
+  const all = new Set<string>();
+  for (let after: string | null = ''; after !== null; ) {
+    const page: { keys: string[]; next: string | null } = await store.quarantine.keys({
+      held,
+      after,
+      limit: KEYS_AT_ONCE,
+    });
+    for (const key of page.keys) all.add(key);
+    after = page.next;
+  }
+  return all;
+}
+
+function hasAny(before: ReadonlyMap<string, string>, records: ReadonlyMap<string, unknown>): boolean {
   for (const id of records.keys()) if (before.has(id)) return true;
   return false;
 }

@@ -35,8 +35,6 @@ export interface Ingested {
   skipped: number;
   /** Number of records of suppressed people. */
   suppressed: number;
-  /** Number of records that were set aside. They are not staged. */
-  setAside: number;
   /** What the records look like, and what they do not meet. */
   found: Finished;
   /** The names of the records' fields in order of first appearance, at most 1,000. */
@@ -49,7 +47,7 @@ export interface Ingested {
  * Reads all lines of a run and stages the records, after removing what an earlier attempt staged. One batch is planned
  * while the previous batch is written. Memory grows by only one bit per record.
  *
- * @param input.hasLeftovers see `ClaimedJob` (default: true)
+ * @param input.hasLeftovers, input.mayRelease see `ClaimedJob` (default: true)
  * @param input.lines batches of JSON texts, one record each
  * @throws InvalidRecordError with the record's position, TooManyRecordsError, FencedError; an Error if the ingest
  *   thread has died
@@ -61,10 +59,11 @@ export async function ingest(
     workflowId: string;
     definition: Definition;
     hasLeftovers?: boolean;
+    mayRelease?: boolean;
     lines: AsyncIterable<readonly string[]>;
   },
 ): Promise<Ingested> {
-  const { held, workflowId, definition, hasLeftovers = true } = input;
+  const { held, workflowId, definition, hasLeftovers = true, mayRelease = true } = input;
   if (hasLeftovers) await sweep(store, held);
 
   const total: Omit<Ingested, 'found'> = {
@@ -73,7 +72,6 @@ export async function ingest(
     existing: 0,
     skipped: 0,
     suppressed: 0,
-    setAside: 0,
     fields: [],
     seen: new SeenSet(),
   };
@@ -81,7 +79,7 @@ export async function ingest(
   const suppression = await ingester.suppression({ teamId: held.teamId, workflowId });
   const run = ingester.begin({
     held,
-    settings: { key, mode, onInvalid, compare, limits, expect, suppression },
+    settings: { key, mode, onInvalid, compare, limits, expect, suppression, mayRelease },
   });
   /** Settles when the previous batch has been written. Meanwhile, the next batch is planned. */
   let staging = Promise.resolve();
@@ -111,6 +109,7 @@ export async function ingest(
   async function stage(batch: PlannedBatch): Promise<void> {
     for (const skipped of batch.named) onSkipped(skipped);
     const { writes } = batch;
+    if (batch.setAside.length + batch.released.length > 0) await stageQuarantine(store, held, batch);
     const isEmpty = writes.inserts === null && writes.changes.length === 0;
     const { seqs } = isEmpty ? { seqs: [] } : await store.records.stage({ held, writes });
     add(total, batch, seqs, mode);
@@ -149,7 +148,6 @@ function add(
   total.duplicates += batch.folded;
   total.skipped += batch.skipped;
   total.suppressed += batch.suppressed;
-  total.setAside += batch.setAside.length;
   total.fields.push(...batch.fields);
   // If a `seq` was already seen, its record also occurred in an earlier batch.
   for (const seq of written) {
@@ -160,6 +158,21 @@ function add(
     if (total.seen.has(seq)) total.duplicates += 1;
     else if (mode === 'append') total.existing += 1;
     total.seen.add(seq);
+  }
+  for (const seq of batch.untouched) total.seen.add(seq);
+}
+
+/** Stages what a batch changes in the quarantine, in as many transactions as it takes. */
+async function stageQuarantine(
+  store: Store,
+  held: AttemptLease,
+  { first, released, setAside: added }: PlannedBatch,
+): Promise<void> {
+  for (let from = 0, isDone = false; !isDone; ) {
+    const left = { first, released: released.slice(from), added };
+    const { handled, done } = await store.quarantine.stage({ held, ...left });
+    from += handled;
+    isDone = done;
   }
 }
 

@@ -151,6 +151,17 @@ export const AUDITED = {
     rotate: ({ id }, feed) => feed && { target: at('feed', id), summary: 'new address' },
     revoke: ({ id }, isGone) => (isGone ? { target: at('feed', id), summary: '' } : undefined),
   },
+  records: {
+    publish: ({ accepted, held }, result) =>
+      accepted === undefined || !('version' in result)
+        ? undefined
+        : {
+            teamId: held.teamId,
+            action: 'quarantine.accept',
+            target: at('job', held.jobId),
+            summary: `${countWords(accepted, 'record')}, version ${result.version}`,
+          },
+  },
   quarantine: {
     drop: ({ workflowId }, { dropped }) =>
       dropped === 0

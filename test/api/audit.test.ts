@@ -42,6 +42,8 @@ before(async () => {
       'default/failing.yaml':
         'source: { type: command, command: ["false"] }\nretries: { max: 9, backoff: 10m }\n',
       'default/people.yaml': 'source: { type: push }\n',
+      'default/checked.yaml':
+        'source: { type: push }\nexpect: { fields: { price: { min: 0 } }, otherwise: quarantine }\n',
       'default/endless.yaml': 'source: { type: command, command: [sleep, "600"] }\n',
     },
   });
@@ -98,6 +100,8 @@ const makeFeed = async () => String((await call('POST', feeds, { title: EMAIL })
 const makeKey = async () => ((await call('POST', '/v1/keys', {})).key as Json).id;
 const makeJob = async (workflow = 'endless') =>
   String((await service.call('POST', `/v1/workflows/${workflow}/queue`)).headers.get('x-job-id'));
+const setAside = () =>
+  call('POST', '/v1/workflows/checked/push', [{ id: 'bad', price: -1, email: EMAIL }, { id: 'good' }]);
 const makeWorkflow = () => call('PUT', '/v1/workflows/of-api', { source: { type: 'push' } });
 
 const hooks = '/v1/integrations/webhooks';
@@ -152,6 +156,20 @@ const CASES: Record<string, [action: string, prepare: () => Promise<() => Promis
     async () => {
       await call('PUT', '/v1/workflows/failing/state', { state: { last: EMAIL } });
       return () => call('DELETE', '/v1/workflows/failing/state');
+    },
+  ],
+  acceptQuarantine: [
+    'quarantine.accept',
+    async () => {
+      await setAside();
+      return () => call('POST', '/v1/workflows/checked/quarantine/accept', { all: true });
+    },
+  ],
+  dropQuarantine: [
+    'quarantine.drop',
+    async () => {
+      await setAside();
+      return () => call('POST', '/v1/workflows/checked/quarantine/drop', { ids: ['bad'] });
     },
   ],
   erasePerson: [
@@ -481,7 +499,12 @@ test('changes by files, by the start and by commands have their own kinds of act
     by('file')
       .map(({ action, target }) => `${action} ${target?.id}`)
       .sort(),
-    ['workflows.apply endless', 'workflows.apply failing', 'workflows.apply people'],
+    [
+      'workflows.apply checked',
+      'workflows.apply endless',
+      'workflows.apply failing',
+      'workflows.apply people',
+    ],
   );
   assert.deepEqual(
     by('service')

@@ -6,6 +6,7 @@ import { replayResource } from '../../resources/delivery.ts';
 import { ENDED, FEED_TOKEN, IDS, MAIL_TOKEN, QUEUED, RECEIVER, STARTED } from '../../resources/examples.ts';
 import { jobResource, logLineResource } from '../../resources/job.ts';
 import { keyResource } from '../../resources/key.ts';
+import { quarantinedResource } from '../../resources/quarantine.ts';
 import { changeResource, recordResource } from '../../resources/workflow.ts';
 import type { JsonSchema } from '../../std/shape.ts';
 import { makeCursor } from '../input/list-page.ts';
@@ -131,6 +132,16 @@ const OWN_EXAMPLES: Readonly<Record<string, unknown>> = {
   'pushWorkflowRecords.request.application/x-ndjson': line(record) + line(secondRecord),
   'pushWorkflowRecords.request.text/csv': 'id,name,email\r\n17,Ada Lovelace,ada@example.com\r\n',
   'pushWorkflowRecords.message': 'Records published',
+  'listQuarantine.cursor': makeCursor([3, 4]),
+  'listQuarantine.field': 'price',
+  'listQuarantine.answer.application/x-ndjson': line(quarantinedResource.example),
+  'listQuarantine.answer.text/csv': `id,_job,_setAsideAt,_reasons,name,price\r\n17,${IDS.job},${ENDED},\`price\` is less than 0: -3,Ada Lovelace,-3\r\n`,
+  'acceptQuarantine.request.application/json': { ids: ['17'] },
+  'acceptQuarantine.message': 'Records accepted',
+  'acceptQuarantine.conflicts': [],
+  'dropQuarantine.request.application/json': { all: true, jobId: IDS.job, field: 'price' },
+  'dropQuarantine.message': 'Records dropped',
+  'dropQuarantine.conflicts': [],
   'erasePerson.request.application/json': { email: 'ada@example.com', dryRun: true },
   'erasePerson.answer.application/json': {
     dryRun: true,

@@ -13,6 +13,7 @@ import { feedResource } from '../../resources/feed.ts';
 import { inspectedRequestResource, inspectorResource } from '../../resources/inspector.ts';
 import { jobResource, logLineResource } from '../../resources/job.ts';
 import { keyResource } from '../../resources/key.ts';
+import { quarantinedBesideResource, quarantinedResource } from '../../resources/quarantine.ts';
 import { systemChecksResource, systemResource } from '../../resources/system.ts';
 import { signingKeyResource, webhookDetailResource, webhookResource } from '../../resources/webhook.ts';
 import {
@@ -38,6 +39,8 @@ export const schemas: Readonly<Record<string, JsonSchema>> = Object.fromEntries(
     replayResource,
     replayPlanResource,
     feedResource,
+    quarantinedResource,
+    quarantinedBesideResource,
     inspectorResource,
     inspectedRequestResource,
     systemChecksResource,

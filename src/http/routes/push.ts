@@ -47,7 +47,7 @@ const ALLOW_DROP = flagParameter(
     'The `expect.records.drop` of the workflow still applies',
 );
 
-export const pushRecords: Operation<KeyedCall<'isReady' | 'isStopping' | 'longCalls' | 'pushes'>> = {
+export const pushRecords: Operation<PushCall> = {
   id: 'pushWorkflowRecords',
   weight: 'long',
   group: 'Workflows',
@@ -121,11 +121,8 @@ export const pushRecords: Operation<KeyedCall<'isReady' | 'isStopping' | 'longCa
     const allowDrop = ALLOW_DROP.read(query) ?? false;
     const idempotencyKey = idempotencyKeyFrom(call);
     const workflowId = workflowIdFrom(params.workflowId);
-    // Until the engine has started, it assumes that running jobs of this node are left over from before a restart.
-    if (!services.isReady() && !services.isStopping()) throw new Problem('not_ready');
-    const long = services.longCalls.follow(caller);
-    try {
-      const { jobId, version, records, warning } = await services.pushes.run({
+    const { jobId, version, records, warning } = await asPusher(call, (long) =>
+      services.pushes.run({
         teamId: caller.teamId,
         workflowId,
         mode,
@@ -135,24 +132,43 @@ export const pushRecords: Operation<KeyedCall<'isReady' | 'isStopping' | 'longCa
         format,
         encoding,
         bytes: bytesOf(request.raw),
-        signal: long.signal,
-        confirm: () => long.confirm(),
-        sender: disconnectSignal(
-          { reply },
-          new InterruptedError('The client disconnected before the push started'),
-        ),
-      });
-      reply.headers(jobHeaders({ id: jobId }));
-      return { message: 'Records published', jobId, version, records, warning };
-    } catch (error) {
-      if (!(error instanceof InterruptedError)) throw error;
-      const code = request.socket.destroyed ? 'request_malformed' : 'stopping';
-      throw new Problem(code, { sentence: error.message, cause: error });
-    } finally {
-      long.end();
-    }
+        ...long,
+      }),
+    );
+    reply.headers(jobHeaders({ id: jobId }));
+    return { message: 'Records published', jobId, version, records, warning };
   },
 };
+
+export type PushCall = KeyedCall<'isReady' | 'isStopping' | 'longCalls' | 'pushes'>;
+
+/**
+ * Runs a job that lasts as long as the request. The job ends with the key and with the connection of the caller.
+ *
+ * @throws Problem `not_ready`; `stopping` or `request_malformed` when the job was interrupted
+ */
+export async function asPusher<Result>(
+  { services, caller, request, reply }: PushCall,
+  run: (long: { signal: AbortSignal; sender: AbortSignal; confirm(): Promise<void> }) => Promise<Result>,
+): Promise<Result> {
+  // Until the engine has started, it assumes that running jobs of this node are left over from before a restart.
+  if (!services.isReady() && !services.isStopping()) throw new Problem('not_ready');
+  const long = services.longCalls.follow(caller);
+  const gone = new InterruptedError('The client disconnected before the push started');
+  try {
+    return await run({
+      signal: long.signal,
+      sender: disconnectSignal({ reply }, gone),
+      confirm: () => long.confirm(),
+    });
+  } catch (error) {
+    if (!(error instanceof InterruptedError)) throw error;
+    const code = request.socket.destroyed ? 'request_malformed' : 'stopping';
+    throw new Problem(code, { sentence: error.message, cause: error });
+  } finally {
+    long.end();
+  }
+}
 
 /** Yields the body. If the reader stops early, the connection stays open for the response. */
 async function* bytesOf(request: IncomingMessage): AsyncGenerator<Uint8Array> {

@@ -1,6 +1,7 @@
 /** What refuses a run, what only warns, and the sentences about it. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { MOST_SET_ASIDE } from '../quality/quarantine.ts';
 import { EXPECT_NOTHING, type JobFinding, type Otherwise, type RecordsExpect } from './expect.ts';
 import { type Expected, findingSentence, fittingFindings, judge } from './judge.ts';
 
@@ -82,12 +83,18 @@ test('`warn` publishes with findings, except an empty replacing run that nothing
 test('`quarantine` refuses for what the run as a whole does not meet, and if more than half is bad', () => {
   const otherwise = 'quarantine';
   const sizes = { before: 10, after: 10 };
-  const some = { otherwise, findings: [finding()], emitted: 10, setAside: 5 } as const;
+  const some = { otherwise, findings: [finding()], emitted: 10, aside: { records: 5, bytes: 9 } } as const;
   assert.equal(judged({}, sizes, some).error, undefined);
   assert.match(
-    judged({}, sizes, { ...some, setAside: 6 }).error ?? '',
-    /6 records \(60 %\) do not meet an expectation of their fields, more than half/,
+    judged({}, sizes, { ...some, aside: { records: 6, bytes: 9 } }).error ?? '',
+    /6 records \(60 %\) do not meet an expectation of their fields, more than half; `price` of 3 records/,
   );
+  const { records, bytes } = MOST_SET_ASIDE;
+  const many = (aside: { records: number; bytes: number }) =>
+    judged({}, sizes, { ...some, emitted: 9_999, aside }).error;
+  assert.equal(many({ records, bytes }), undefined);
+  assert.match(many({ records: records + 1, bytes: 9 }) ?? '', /1,001 records .*can set aside \(1000\)/);
+  assert.match(many({ records: 9, bytes: bytes + 1 }) ?? '', /with more bytes/);
   const empty = finding({ expectation: 'filled', found: 50, limit: 98 });
   assert.match(judged({}, sizes, { otherwise, findings: [empty] }).error ?? '', /`price` is filled in 50 %/);
   assert.match(judged({ min: 11 }, sizes, { otherwise }).error ?? '', /fewer than/);

@@ -1,5 +1,6 @@
 /** Decides whether a run meets the expectations of its workflow, and says what it does not meet. */
 import { countWords, listed } from '../../std/amounts.ts';
+import { isTooMuchAside, MOST_SET_ASIDE } from '../quality/quarantine.ts';
 import type { Mode } from '../workflow.ts';
 import { type Expect, type JobFinding, MAX_FINDINGS } from './expect.ts';
 
@@ -10,10 +11,11 @@ export interface Expected {
   guardsPush?: boolean;
   /** Findings of fields, in the order of the definition. */
   findings?: readonly JobFinding[];
-  /** Numbers of records that the run emitted, that repeated an id, and that were set aside (`quarantine`). */
+  /** Numbers of records that the run emitted, and that repeated an id. */
   emitted?: number;
   duplicates?: number;
-  setAside?: number;
+  /** The records that do not meet the expectations of their fields, with `otherwise: quarantine`. */
+  aside?: { records: number; bytes: number };
 }
 
 /** `error` is set if nothing may be published. `findings` are stored with the job in any case. */
@@ -40,14 +42,15 @@ export function judge(expected: Expected, sizes: { mode: Mode; before: number; a
   const { expect, findings: ofFields = [] } = expected;
   const ofRecords = recordFindings(expected, sizes);
   const findings = [...ofRecords, ...ofFields].slice(0, MAX_FINDINGS);
-  const always = defaultMistake(expected, sizes);
+  const ofAside = asideFindings(expected);
+  const always = ofAside.length > 0 ? undefined : defaultMistake(expected, sizes);
   if (always !== undefined) return { error: always, findings };
-  const refusing =
-    expect.otherwise === 'warn'
-      ? []
-      : expect.otherwise === 'refuse'
-        ? findings
-        : [...ofRecords, ...halfMistake(expected), ...ofFields.filter(isOfRun)];
+  const refusing = {
+    warn: [],
+    refuse: findings,
+    // If the bad records are too many to set aside, all of their findings say why.
+    quarantine: [...ofRecords, ...ofAside, ...ofFields.filter((one) => ofAside.length > 0 || isOfRun(one))],
+  }[expect.otherwise];
   if (refusing.length === 0) return { error: undefined, findings };
   const named = findingsSentence(refusing);
   return {
@@ -116,19 +119,18 @@ function change(before: number, after: number): number {
 }
 
 /** If most records are bad, it is the expectation or the source that is wrong, and not single records. */
-function halfMistake({ emitted = 0, setAside = 0 }: Expected): JobFinding[] {
-  if (2 * setAside <= emitted) return [];
-  return [
-    {
-      expectation: 'records.quarantined',
-      field: null,
-      found: rounded((setAside * 100) / emitted),
-      limit: 50,
-      count: setAside,
-      examples: [],
-      drift: false,
-    },
+/** Why so many bad records cannot be set aside. */
+function asideFindings({ emitted = 0, aside = { records: 0, bytes: 0 } }: Expected): JobFinding[] {
+  const { records: count, bytes } = aside;
+  const of = (expectation: string, found: number, limit: number): JobFinding[] => [
+    { expectation, field: null, found, limit, count, examples: [], drift: false },
   ];
+  if (2 * count > emitted) return of('records.quarantined', rounded((count * 100) / emitted), 50);
+  if (!isTooMuchAside(aside)) return [];
+  const { records, bytes: most } = MOST_SET_ASIDE;
+  return count > records
+    ? of('records.quarantinedCount', count, records)
+    : of('records.quarantinedBytes', bytes, most);
 }
 
 /** The first findings, as a part of a sentence, and the number of the others. */
@@ -170,11 +172,23 @@ export function findingSentence(finding: JobFinding): string {
       return `${there} (${found} %) had an id that the run had already emitted, more than \`${name}\` (${limit}%)`;
     case 'records.quarantined':
       return `${there} (${found} %) do not meet an expectation of their fields, more than half`;
+    case 'records.quarantinedCount':
+      return `${there} do not meet an expectation of their fields, more than a run can set aside (${limit})`;
+    case 'records.quarantinedBytes':
+      return `${there} do not meet an expectation of their fields, with more bytes than a run can set aside (${limit})`;
     case 'filled':
       return `\`${field}\` is filled in ${found} % of the records, less than \`${name}\` (${limit}%)${example(finding)}`;
     default:
       return `\`${field}\` of ${there} ${MISMATCH[expectation] ?? `does not meet \`${expectation}\``}${limitWords(finding)}${example(finding)}`;
   }
+}
+
+/** Why one record does not meet an expectation of a field, as a part of a sentence: `price` is less than 0: -3. */
+export function reasonSentence(
+  reason: Pick<JobFinding, 'expectation' | 'field' | 'found' | 'limit'>,
+): string {
+  const { expectation, field, found } = reason;
+  return `\`${field}\` ${MISMATCH[expectation] ?? `does not meet \`${expectation}\``}${limitWords(reason)}: ${JSON.stringify(found)}`;
 }
 
 /** After "`price` of 12 records". */
@@ -187,7 +201,7 @@ const MISMATCH: Readonly<Record<string, string>> = {
   matches: 'does not match',
 };
 
-function limitWords({ expectation, limit }: JobFinding): string {
+function limitWords({ expectation, limit }: Pick<JobFinding, 'expectation' | 'limit'>): string {
   return expectation === 'unique' ? '' : ` ${limit}`;
 }
 

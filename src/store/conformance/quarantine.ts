@@ -57,7 +57,7 @@ export function testQuarantine(open: Open): void {
     await setAside(store, at, bad('a', 1));
     const before = (await rows()).quarantined;
     const held = await makeRunning(store, at);
-    await stage(store, held, { added: [bad('b', 1)], released: [{ id: 'a', position: 2 }] });
+    await stage(store, held, { added: [bad('b', 1)], first: 2, released: ['a'] });
     assert.deepEqual(await idsOf(store, at), ['a'], 'the entry stays until the run is published');
     assert.notEqual(await store.quarantine.get({ ...at, id: 'a' }), undefined);
     await failAttempt(store, held);
@@ -84,10 +84,8 @@ export function testQuarantine(open: Open): void {
     });
     const newer = bad('b', 5, 'town');
     await stage(store, held, {
-      released: [
-        { id: 'a', position: 4 },
-        { id: 'b', position: 5 },
-      ],
+      first: 4,
+      released: ['a', 'b'],
       added: [newer],
     });
     assert.deepEqual(await idsOf(store, at), ['c', 'b', 'a']);
@@ -102,8 +100,8 @@ export function testQuarantine(open: Open): void {
     const at = await makeWorkflow(store);
     const held = await makeRunning(store, at);
     await stage(store, held, { added: [bad('a', 1), bad('b', 2)] });
-    await stage(store, held, { released: [{ id: 'a', position: 2_001 }] });
-    await stage(store, held, { released: [{ id: 'b', position: 2_002 }], added: [bad('b', 2_002)] });
+    await stage(store, held, { first: 2_001, released: ['a'] });
+    await stage(store, held, { first: 2_002, released: ['b'], added: [bad('b', 2_002)] });
     await publish(store, held);
     const { entries } = await store.quarantine.list({ ...at, limit: 10 });
     assert.deepEqual(
@@ -114,7 +112,7 @@ export function testQuarantine(open: Open): void {
     assert.equal((await rows()).quarantined, 1);
     const again = await makeRunning(store, at);
     await stage(store, again, { added: [bad('c', 1)] });
-    await stage(store, again, { released: [{ id: 'c', position: 9 }] });
+    await stage(store, again, { first: 9, released: ['c'] });
     assert.equal((await publish(store, again)).outcome, 'unchanged');
     await setAside(store, at, bad('d', 1));
     assert.deepEqual(await idsOf(store, at), ['d', 'b']);
@@ -124,7 +122,7 @@ export function testQuarantine(open: Open): void {
     const at = await makeWorkflow(store);
     await setAside(store, at, bad('a', 1), bad('b', 2));
     const held = await makeRunning(store, at);
-    const batch = { released: [{ id: 'a', position: 3 }], added: [bad('a', 3), bad('c', 4)] };
+    const batch = { first: 3, released: ['a'], added: [bad('a', 3), bad('c', 4)] };
     for (let n = 0; n < 3; n++) await stage(store, held, batch);
     await publish(store, held);
     assert.equal((await jobOf(store, held)).quarantined, 2);
@@ -136,11 +134,10 @@ export function testQuarantine(open: Open): void {
     const large = ['a', 'b', 'c'].map((id, n) => bad(id, n + 1, 'price', 'x'.repeat(700_000)));
     for (const one of large) await setAside(store, at, one);
     const held = await makeRunning(store, at);
-    const released = ['a', 'b', 'c'].map((id) => ({ id, position: 9 }));
-    const added = [bad('a', 9)];
-    const first = await store.quarantine.stage({ held, released, added });
-    assert.equal(first.done, first.handled === 3);
-    await stage(store, held, { released, added });
+    const batch = { first: 9, released: ['a', 'b', 'c'], added: [bad('a', 9)] };
+    const step = await store.quarantine.stage({ held, ...batch });
+    assert.equal(step.done, step.handled === 3);
+    await stage(store, held, batch);
     await publish(store, held);
     assert.deepEqual(await idsOf(store, at), ['a']);
     assert.equal((await jobOf(store, held)).quarantined, 1);
@@ -172,7 +169,7 @@ export function testQuarantine(open: Open): void {
     };
     assert.equal(await read({}), 'edcba');
     assert.equal(await read({ jobId: jobs[0] }), 'ba');
-    assert.equal(await read({ until: jobs[0] }), 'ba');
+    assert.equal(await read({ untilJobId: jobs[0] }), 'ba');
     assert.equal(await read({ field: 'price' }), 'eca');
     assert.equal(await read({ field: 'town' }), 'b');
     assert.equal(await read({ field: 'to"wn' }), 'd');
@@ -199,7 +196,7 @@ export function testQuarantine(open: Open): void {
     for (const id of ids) assert.equal((await store.quarantine.get({ ...at, id }))?.id, id);
     assert.equal((await store.quarantine.list({ ...at, ids, limit: 9 })).entries.length, 4);
     const held = await makeRunning(store, at);
-    await stage(store, held, { released: ids.slice(1).map((id) => ({ id, position: 9 })) });
+    await stage(store, held, { first: 9, released: ids.slice(1) });
     await publish(store, held);
     assert.deepEqual(await idsOf(store, at), [ids[0]]);
   });
@@ -227,7 +224,7 @@ export function testQuarantine(open: Open): void {
     const at = await makeWorkflow(store);
     await setAside(store, at, bad('a', 1), bad('b', 2));
     const held = await makeRunning(store, at);
-    await stage(store, held, { released: [{ id: 'a', position: 1 }], added: [bad('c', 2)] });
+    await stage(store, held, { released: ['a'], added: [bad('c', 2)] });
     assert.equal((await store.quarantine.drop({ ...at, limit: 9 })).dropped, 2);
     await publish(store, held);
     assert.deepEqual(await idsOf(store, at), ['c']);
@@ -254,7 +251,7 @@ export function testQuarantine(open: Open): void {
     advance(DAY_MS);
     await setAside(store, at, bad('d', 1));
     const held = await makeRunning(store, at);
-    await stage(store, held, { released: [{ id: 'b', position: 1 }] });
+    await stage(store, held, { released: ['b'] });
     await publish(store, held);
     assert.equal((await rows()).quarantined, 4);
     const { teamId } = at;
@@ -315,10 +312,10 @@ type Batch = Partial<Omit<Parameters<Store['quarantine']['stage']>[0], 'held'>>;
 
 /** Stages a batch, in as many transactions as it takes. */
 async function stage(store: Store, held: AttemptLease, batch: Batch): Promise<void> {
-  const { released = [], added = [] } = batch;
+  const { first = 1, released = [], added = [] } = batch;
   for (let from = 0; ; ) {
     const part = released.slice(from);
-    const { handled, done } = await store.quarantine.stage({ held, released: part, added });
+    const { handled, done } = await store.quarantine.stage({ held, first, released: part, added });
     if (done) return;
     assert.ok(handled > 0);
     from += handled;

@@ -123,7 +123,7 @@ async function fill(store: Store, team: string): Promise<{ teamId: string; workf
   const seqs = await stageRecords(store, held, 'replace', people({ a: 'Ada', b: 'Grace' }));
   assert.equal(seqs.length, 2);
   const aside = { id: 'c', position: 3, body: '{"id":"c"}', bytes: 10, reasons: [] };
-  await store.quarantine.stage({ held, released: [], added: [aside] });
+  await store.quarantine.stage({ held, first: 1, released: [], added: [aside] });
   await publish(store, held, { state: { page: 1 } });
   const rule: Rule = {
     filter: 'true',

@@ -99,7 +99,8 @@ export interface Abandoned {
 
 /**
  * Starts a job of origin `push`. The job is running immediately, its lease belongs to the process that received the
- * records, and the job is never retried.
+ * records, and the job is never retried. A workflow whose source is not `push` returns `not_push`, unless `anySource` is
+ * set.
  *
  * An earlier push whose lease has expired fails as `lost`. Any other unfinished job of the workflow makes the result
  * `occupied`. Repeating an idempotency key within 24 h returns `replayed` with the job that published under this key,
@@ -114,6 +115,7 @@ export async function begin(
     leaseMs: number;
     idempotencyKey: string | null;
     trace?: string | null;
+    anySource?: boolean;
   },
 ): Promise<
   | { outcome: 'begun'; claimed: ClaimedJob }
@@ -131,7 +133,7 @@ export async function begin(
   if (earlier?.job.state === 'finished')
     return { outcome: 'replayed', job: toJob(earlier.job), sent: earlier.sent };
   const workflow = toWorkflow(row);
-  if (workflow.definition.source.type !== 'push') return { outcome: 'not_push' };
+  if (workflow.definition.source.type !== 'push' && input.anySource !== true) return { outcome: 'not_push' };
   if (workflow.pausedAt !== null) return { outcome: 'paused' };
 
   const inTheWay: JobRow[] = [];

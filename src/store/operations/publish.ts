@@ -60,11 +60,13 @@ export async function publish(
     state: unknown;
     fields: readonly string[];
     mode?: Mode;
+    /** Number of records that were accepted from the quarantine, for the audit log. */
+    accepted?: number | undefined;
     lines?: readonly LogLine[];
     progress?: Progress;
   },
 ): Promise<Published> {
-  const { held, expected, state, fields, mode, lines = [], progress } = input;
+  const { held, expected, state, fields, mode, accepted, lines = [], progress } = input;
   const [locked, chunks] = await Promise.all([
     lockHeld(tx, held),
     lines.length === 0 ? [] : stored(tx, held),
@@ -114,17 +116,25 @@ export async function publish(
   }
   const { stagedQuarantined: quarantined } = workflow;
   const hasAside = quarantined + workflow.stagedReleased > 0;
-  const isWatched = workflow.freshMs !== null;
+  // Accepted records are not news from the source.
+  const isNews = accepted === undefined;
+  const isWatched = workflow.freshMs !== null && isNews;
   if (changed || state !== undefined || workflow.stagedLargest > 0 || hasAside || isWatched)
     await moveOn(
       tx,
       workflow,
-      { version, quarantineRun: workflow.quarantineRun + (hasAside ? 1 : 0) },
+      { version, quarantineRun: workflow.quarantineRun + (hasAside ? 1 : 0), isNews },
       state,
     );
   const finished = await finish(tx, job, { version, records, quarantined, findings });
   await moveUp(tx, finished);
-  const published = publishedData({ publicUrl: tx.publicUrl, workflowId: workflow.id, version, records });
+  const published = publishedData({
+    publicUrl: tx.publicUrl,
+    workflowId: workflow.id,
+    version,
+    records,
+    quarantined,
+  });
   if (changed) {
     const previousVersion = workflow.currentVersion;
     appendJobEvent(tx, finished, 'workflow_data_change', {
@@ -142,7 +152,7 @@ export async function publish(
     });
   }
   appendJobEvent(tx, finished, 'workflow_finished', published);
-  if (workflow.staleSince !== null) {
+  if (workflow.staleSince !== null && isNews) {
     const staleSince = toIso(workflow.staleSince);
     appendJobEvent(tx, finished, 'workflow_recovered', { ...published, staleSince });
   }
@@ -162,7 +172,7 @@ export async function publish(
 async function moveOn(
   tx: Tx,
   workflow: WorkflowRow,
-  { version, quarantineRun }: { version: number; quarantineRun: number },
+  { version, quarantineRun, isNews }: { version: number; quarantineRun: number; isNews: boolean },
   state: unknown,
 ): Promise<void> {
   await tx.db.run`
@@ -171,9 +181,10 @@ async function moveOn(
       state = coalesce(${state === undefined ? null : JSON.stringify(state)}, state),
       staged_added = 0, staged_changed = 0, staged_removed = 0, staged_largest = 0, staged_bytes = 0,
       staged_quarantined = 0, staged_released = 0, staged_replaced = 0,
-      fresh_due_at = ${tx.now} + fresh_ms, stale_since = null
+      fresh_due_at = case when ${isNews} then ${tx.now} + fresh_ms else fresh_due_at end,
+      stale_since = case when ${isNews} then null else stale_since end
     where team_id = ${workflow.teamId} and id = ${workflow.id}`;
-  if (workflow.freshMs !== null) touchFreshness(tx, workflow.teamId, tx.now + workflow.freshMs);
+  if (workflow.freshMs !== null && isNews) touchFreshness(tx, workflow.teamId, tx.now + workflow.freshMs);
 }
 
 async function quotaMistake(

@@ -95,7 +95,7 @@ export const OPERATIONS = {
     prune: write(versions.prune),
   },
   quarantine: {
-    ...reads(quarantine, 'list', 'count', 'get', 'published'),
+    ...reads(quarantine, 'list', 'find', 'count', 'get', 'published'),
     ...reads(stagedQuarantine, 'keys'),
     ...writes(stagedQuarantine, 'stage'),
     ...writes(quarantine, 'drop'),

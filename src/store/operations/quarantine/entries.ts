@@ -17,7 +17,7 @@ export interface QuarantineSelection {
   /** A field that a reason names. */
   field?: string | undefined;
   /** Leaves out what later jobs than this one have set aside. */
-  until?: string | undefined;
+  untilJobId?: string | undefined;
 }
 
 /** The last entry of a page. Entries are ordered from the newest to the oldest. */
@@ -69,7 +69,12 @@ export async function list(
   input: WorkflowRef & QuarantineSelection & { after?: QuarantineCursor | undefined; limit: number },
 ): Promise<{ entries: Quarantined[]; next: QuarantineCursor | null }> {
   const { after = NEWEST, limit } = input;
-  const { found, next } = await find(view, input, { after, rows: limit, bytes: PAGE_BYTES, turn: nextTurn });
+  const { found, next } = await firstSelected(view, input, {
+    after,
+    rows: limit,
+    bytes: PAGE_BYTES,
+    turn: nextTurn,
+  });
   const last = found.at(-1);
   if (last === undefined) return { entries: [], next: null };
   const rows = await view.db.all<EntryRow>(ENTRIES, ...given(input, after), last.run, last.position);
@@ -80,7 +85,7 @@ export async function list(
  * Finds the first selected entries after a cursor: up to `rows`, and as many as have `bytes` together, but at least one.
  * `next` is null if no other entry is selected. `turn` is awaited between statements; a transaction has none.
  */
-async function find(
+async function firstSelected(
   view: View,
   input: WorkflowRef & QuarantineSelection,
   most: { after: QuarantineCursor; rows: number; bytes: number; turn?: () => Promise<void> },
@@ -105,7 +110,7 @@ async function find(
 
 /** The first eight values of `SCAN` and `ENTRIES`. */
 function given(
-  { teamId, workflowId, ids, jobId, field, until }: WorkflowRef & QuarantineSelection,
+  { teamId, workflowId, ids, jobId, field, untilJobId }: WorkflowRef & QuarantineSelection,
   { run, position }: QuarantineCursor,
 ): Value[] {
   // Quotes within texts are escaped in JSON, so that only a member `field` matches.
@@ -118,8 +123,22 @@ function given(
     ids?.map(recordKey) ?? null,
     jobId ?? null,
     member,
-    until ?? null,
+    untilJobId ?? null,
   ];
+}
+
+/** Which of these records are in the quarantine, each with the job that set it aside. */
+export function find(
+  view: View,
+  { teamId, workflowId, ids }: WorkflowRef & { ids: readonly string[] },
+): Promise<{ id: string; jobId: string }[]> {
+  return view.db.all(
+    `select record_id as id, job_id as "jobId" from quarantined /* use quarantined_record */
+     where ${VISIBLE} and record_key = any($3::text[])`,
+    teamId,
+    workflowId,
+    ids.map(recordKey),
+  );
 }
 
 /** The number of entries in the quarantine of a workflow. */
@@ -183,7 +202,11 @@ export async function drop(
   input: WorkflowRef & QuarantineSelection & { limit: number },
 ): Promise<{ dropped: number; done: boolean }> {
   const { teamId, workflowId, limit } = input;
-  const { found, next } = await find(tx, input, { after: NEWEST, rows: limit, bytes: MAX_BATCH_BYTES });
+  const { found, next } = await firstSelected(tx, input, {
+    after: NEWEST,
+    rows: limit,
+    bytes: MAX_BATCH_BYTES,
+  });
   await forEach(
     tx.db,
     DELETE,

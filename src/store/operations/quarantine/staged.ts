@@ -5,7 +5,7 @@
  */
 
 import type { AttemptLease } from '../../../model/job.ts';
-import type { Release, SetAside } from '../../../model/quality/quarantine.ts';
+import type { SetAside } from '../../../model/quality/quarantine.ts';
 import type { WorkflowRow } from '../../rows.ts';
 import { atATime, forEach, inParts, MAX_BATCH, MAX_BATCH_BYTES, type Room } from '../../sql.ts';
 import type { Tx, View } from '../../transaction.ts';
@@ -15,15 +15,15 @@ import { recordKey } from '../rules/decisions.ts';
 const RELEASE = {
   sqlite: `
     update quarantined set removed_in = $3
-    where team_id = $1 and workflow_id = $2 and record_key = $4 and removed_in is null
-      and (added_in < $3 or position < $5)
+    where team_id = $1 and workflow_id = $2 and record_key = $5 and removed_in is null
+      and (added_in < $3 or position < $4)
     returning added_in as "addedIn", bytes`,
   postgres: `
     update quarantined set removed_in = $3::integer
-    from unnest($4::text[], $5::integer[]) as released (record_key, position)
+    from unnest($5::text[]) as released (record_key)
     where quarantined.team_id = $1 and quarantined.workflow_id = $2
       and quarantined.record_key = released.record_key and quarantined.removed_in is null
-      and (quarantined.added_in < $3::integer or quarantined.position < released.position)
+      and (quarantined.added_in < $3::integer or quarantined.position < $4::integer)
     returning quarantined.added_in as "addedIn", quarantined.bytes`,
 };
 /** What this run has both added and ended has never been in the quarantine. */
@@ -47,12 +47,18 @@ const ADD = {
  * once all are ended: returns how many of `released` it has handled, and whether it has added. Repeating a call changes
  * nothing.
  *
+ * @param input.first the position of the batch's first record; entries of the same run from this position on stay
  * @param input.released ids in the quarantine (`keys`) that the run delivered again, good or bad
  * @param input.added the bad records of a batch, whose ids are all different
  */
 export async function stage(
   tx: Tx,
-  { held, released, added }: { held: AttemptLease; released: readonly Release[]; added: readonly SetAside[] },
+  {
+    held,
+    first,
+    released,
+    added,
+  }: { held: AttemptLease; first: number; released: readonly string[]; added: readonly SetAside[] },
 ): Promise<{ handled: number; done: boolean }> {
   if (Math.max(released.length, added.length) > MAX_BATCH)
     throw new RangeError(`A batch may change at most ${MAX_BATCH} entries of the quarantine`);
@@ -64,8 +70,8 @@ export async function stage(
   let handled = 0;
   for (let bytes = 0; handled < released.length && bytes < MAX_BATCH_BYTES; ) {
     const some = released.slice(handled, handled + step);
-    const rows = some.map(({ id, position }) => [recordKey(id), position]);
-    const closed = await forEach<{ addedIn: number; bytes: number }>(tx.db, RELEASE, at, rows);
+    const rows = some.map((id) => [recordKey(id)]);
+    const closed = await forEach<{ addedIn: number; bytes: number }>(tx.db, RELEASE, [...at, first], rows);
     handled += some.length;
     bytes += closed.reduce((sum, row) => sum + row.bytes, 0);
     ended.push(...closed);
