@@ -15,8 +15,8 @@ const FAILED = 'workflows.freshness_not_checked';
  */
 export function freshnessChecking(deps: ChoreDeps): Chore {
   const { store, log } = deps;
-  /** The time of the last tick. */
-  let latestMs: number | undefined;
+  /** The time of the last tick. The first tick finds the clock set back. */
+  let latestMs = Number.POSITIVE_INFINITY;
   const visit = (teamId: string, signal: AbortSignal) =>
     inSteps(
       async (limit) => {
@@ -27,6 +27,12 @@ export function freshnessChecking(deps: ChoreDeps): Chore {
       STEPS,
       signal,
     );
+  const correct = async (signal: AbortSignal) => {
+    for await (const { teamId } of everyRow(store.freshness.ahead, {}, ({ teamId }) => teamId)) {
+      if (signal.aborted) return;
+      await visit(teamId, signal).catch((err) => log.error({ err, teamId }, FAILED));
+    }
+  };
   return choreOnOneNode({
     ...deps,
     name: 'workflows.freshness',
@@ -34,13 +40,13 @@ export function freshnessChecking(deps: ChoreDeps): Chore {
     failed: FAILED,
     async work(signal) {
       const nowMs = store.now();
-      if (latestMs === undefined || nowMs < latestMs - TOLERANCE_MS) {
-        for await (const { teamId } of everyRow(store.freshness.ahead, {}, ({ teamId }) => teamId)) {
-          if (signal.aborted) return;
-          await visit(teamId, signal).catch((err) => log.error({ err, teamId }, FAILED));
-        }
+      try {
+        if (nowMs < latestMs - TOLERANCE_MS) await correct(signal);
+        latestMs = nowMs;
+      } catch (err) {
+        // In a distributed database, a server may be down. The teams that are due are visited nevertheless.
+        log.error({ err }, FAILED);
       }
-      latestMs = nowMs;
       await forDueTeams({ ...deps, item: 'fresh', failed: FAILED, signal }, (teamId) =>
         visit(teamId, signal),
       );

@@ -18,7 +18,7 @@ const SECONDS = Number(process.env.SHARDS_SECONDS ?? 3);
  */
 const SEARCHES = [
   /^select .* from team (\/\* use team_|where id > \$1)/,
-  /^select .* from workflow where (next_run_at is not null|\(team_id, id\) > )/,
+  /^select .* from workflow (\/\* use workflow_|where next_run_at is not null|where \(team_id, id\) > )/,
   /^select .* from replay \/\* use replay_running/,
   /^select .* from job \/\* use job_running \*\/ where state = 'running' and \(node_id = /,
 ];
