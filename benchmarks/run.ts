@@ -25,6 +25,7 @@ const OTHERS = [
   'extract',
   'dashboard',
   'evaluate',
+  'expect',
 ] as const;
 const ROUNDS = 5;
 
