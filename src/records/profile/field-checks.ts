@@ -9,7 +9,7 @@ import {
 import { compareDates, isOfType } from '../../model/expectations/value-types.ts';
 import { patternOf } from '../../model/expressions/pattern.ts';
 import type { Watch } from './run-profile.ts';
-import { UniqueValues } from './unique-values.ts';
+import { ownerOf, UniqueValues } from './unique-values.ts';
 
 /** Why a record does not meet an expectation of a field. */
 export type Broken = Pick<JobFinding, 'expectation' | 'found' | 'limit'> & { field: string };
@@ -25,13 +25,15 @@ export class FieldChecks {
   readonly watches: ReadonlyMap<string, Watch>;
   readonly #fields: FieldCheck[];
   readonly #required: FieldCheck[];
-  readonly #current: Current = { position: 0, id: '', broken: undefined };
+  readonly #current: Current = { position: 0, id: '', owner: 0, broken: undefined };
+  readonly #hasUnique: boolean;
 
   constructor(fields: Expect['fields']) {
     this.#fields = Object.entries(fields).map(
       ([name, expected]) => new FieldCheck(name, expected, this.#current),
     );
     this.#required = this.#fields.filter(({ expected }) => expected.filled !== null);
+    this.#hasUnique = this.#fields.some(({ unique }) => unique !== undefined);
     this.watches = new Map(this.#fields.map((field) => [field.name, field.watch]));
   }
 
@@ -40,6 +42,7 @@ export class FieldChecks {
     const current = this.#current;
     current.position += 1;
     current.id = id;
+    if (this.#hasUnique) current.owner = ownerOf(id);
     current.broken = undefined;
   }
 
@@ -64,6 +67,8 @@ export class FieldChecks {
 interface Current {
   position: number;
   id: string;
+  /** See `ownerOf`. */
+  owner: number;
   broken: Broken[] | undefined;
 }
 
@@ -92,7 +97,7 @@ class FieldCheck {
     this.expected = expected;
     this.unique = expected.unique ? new UniqueValues() : undefined;
     this.#current = current;
-    this.#checks = checksOf(expected, (value) => this.unique?.add(keyOf(value), current.id) ?? false);
+    this.#checks = checksOf(expected, (value) => this.unique?.add(keyOf(value), current.owner) ?? false);
   }
 
   readonly watch: Watch = (value) => {

@@ -1,12 +1,12 @@
 /** Recognizes values that occurred before, in memory that is bounded however many values a run has. */
-import { wholeHash } from '../../std/text-hash.ts';
+import { textHash } from '../../std/text-hash.ts';
 
 /**
  * Values are kept up to this number: 96 MB (12 bytes in each of 8,388,608 places). Later values are still compared with
  * these, but not with each other.
  */
 const MAX_KEPT = 5_000_000;
-const FIRST_PLACES = 1_024;
+const FIRST_PLACES = 4_096;
 /** Entries may fill this share of the places: beyond it, searches would take long. */
 const MOST_FULL = 0.6;
 
@@ -36,19 +36,17 @@ export class UniqueValues {
     return this.#places.byteLength;
   }
 
-  /** Adds a value. @returns whether another owner had it before */
-  add(value: string, owner: string): boolean {
-    wholeHash(owner, this.#seed, this.#hash);
-    const [ofOwner = 0] = this.#hash;
-    wholeHash(value, this.#seed, this.#hash);
+  /** Adds a value. @param owner see `ownerOf` @returns whether another owner had it before */
+  add(value: string, owner: number): boolean {
+    textHash(value, this.#seed, this.#hash);
     const a = (this.#hash[0] as number) || 1;
     const b = this.#hash[1] as number;
     const at = this.#find(a, b);
-    if (this.#places[at] !== 0) return this.#places[at + 2] !== ofOwner;
+    if (this.#places[at] !== 0) return this.#places[at + 2] !== owner;
     if (this.isFull) return false;
     this.#places[at] = a;
     this.#places[at + 1] = b;
-    this.#places[at + 2] = ofOwner;
+    this.#places[at + 2] = owner;
     this.#size += 1;
     if (this.#size > (this.#places.length / 3) * MOST_FULL) this.#grow();
     return false;
@@ -75,4 +73,12 @@ export class UniqueValues {
       this.#places[to + 2] = before[at + 2] as number;
     }
   }
+}
+
+const ofOwner = new Uint32Array(2);
+
+/** The owner of values, from the id of a record: 32 bits. */
+export function ownerOf(id: string): number {
+  textHash(id, 0, ofOwner);
+  return ofOwner[0] as number;
 }
