@@ -114,7 +114,7 @@ export function testAgenda(open: Open): void {
     assert.equal(await next({ sequence, at: store.now() + 99 * HOUR_MS }), 24 * HOUR_MS);
     assert.equal(await next({ sequence: sequence - 1, at: null }), 300_000);
     assert.equal(await next({ sequence, at: null }), undefined);
-    for (const item of ['jobs', 'lanes', 'usage', 'decisions'] as const) {
+    for (const item of ['jobs', 'lanes', 'usage', 'decisions', 'fresh'] as const) {
       assert.deepEqual(
         await due(store, item),
         [teamId],
@@ -222,7 +222,7 @@ export function testAgenda(open: Open): void {
 const HOUR_MS = 3_600_000;
 const GRACE = { graceMs: USAGE_GRACE_MS, limit: 100 };
 const USAGE = { kind: 'team', subject: '', period: 'day', from: 0, until: Number.MAX_SAFE_INTEGER } as const;
-const ITEMS: readonly AgendaItem[] = ['jobs', 'lanes', 'usage', 'prune', 'decisions'];
+const ITEMS: readonly AgendaItem[] = ['jobs', 'lanes', 'usage', 'prune', 'decisions', 'fresh'];
 
 /** The teams on an agenda within the next hour. */
 async function due(store: Store, item: AgendaItem): Promise<string[]> {

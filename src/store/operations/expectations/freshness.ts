@@ -22,10 +22,9 @@ export function touchFreshness(tx: Tx, teamId: string, dueAt: number | null): vo
 
 /**
  * Marks the workflows of a team that have become stale, at most `limit` per call, and returns their ids; call until
- * `done`. Any number of nodes
- * may do this at the same time: a workflow is marked in the transaction that writes its event, under its lock. Workflows
- * that are locked, for example because a run publishes, are left to the next visit. Event: `workflow_stale`, once until
- * a run succeeds.
+ * `done`. Any number of nodes may do this at the same time: a workflow is marked in the transaction that writes its
+ * event, under its lock. Workflows that are locked, for example because a run publishes, are left to the next visit.
+ * Event: `workflow_stale`, once until a run succeeds.
  */
 export async function markStale(
   tx: Tx,
