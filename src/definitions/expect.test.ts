@@ -117,6 +117,7 @@ const MISTAKES: [text: string, ...mistakes: RegExp[]][] = [
     `${SOURCE}expect: { otherwise: quarantined }`,
     /`expect\.otherwise` must be refuse, warn or quarantine, found "quarantined"\. Did you mean `quarantine`\?$/,
   ],
+  [`${SOURCE}expect: { fresh: 59s }`, /`expect\.fresh` must be a duration .* from 1m to 366d, found "59s"$/],
   [`${SOURCE}expect: { fresh: 26 }`, /`expect\.fresh` must be a duration .*Add a unit$/],
   [
     `${SOURCE}expect: {}\nguards: { minRecords: 1 }`,

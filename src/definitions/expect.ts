@@ -12,7 +12,7 @@ import {
 import { compareDates, isOfType } from '../model/expectations/value-types.ts';
 import { EvaluationMistake } from '../model/expressions/mistakes.ts';
 import { patternOf } from '../model/expressions/pattern.ts';
-import { describe, type Path, type Section } from './section.ts';
+import { addUnit, describe, durationWithin, type Path, type Section } from './section.ts';
 
 const COUNT = { min: 0, max: 1_000_000_000 };
 const OF_RECORDS = ['min', 'max', 'drop', 'rise', 'duplicates'];
@@ -39,7 +39,13 @@ export function checkExpect(root: Section, fields: readonly string[] | undefined
   return {
     records: checkRecords(expect),
     fields: checkFields(expect, fields),
-    freshMs: expect.duration('fresh', '366d', EXPECT_NOTHING.freshMs),
+    freshMs: expect.read(
+      'fresh',
+      'must be a duration such as 90m, 26h or 8d, from 1m to 366d',
+      (value) => durationWithin(value, '1m', '366d'),
+      EXPECT_NOTHING.freshMs,
+      addUnit,
+    ),
     otherwise: expect.oneOf('otherwise', OTHERWISES, EXPECT_NOTHING.otherwise),
   };
 }
