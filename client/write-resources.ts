@@ -58,6 +58,7 @@ const ROOTS = [
   ],
   ...['Job', 'JobLogs', 'Key', 'LogLine', 'Me', 'Replay', 'ReplayDeliveryResult', 'ReplayPlan', 'SigningKey'],
   ...[
+    'Profile',
     'RecordChange',
     'QuarantinedRecord',
     'QuarantinedRecordBeside',

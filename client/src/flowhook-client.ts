@@ -37,6 +37,7 @@ export type {
   Me,
   NewFeed,
   NewWebhook,
+  Profile,
   QuarantineAccepted,
   QuarantineDropped,
   QuarantinedRecord,

@@ -536,6 +536,64 @@ export interface Change {
   fields?: ChangeField[];
 }
 
+export interface ProfileFieldKinds {
+  text?: number;
+  number?: number;
+  integer?: number;
+  boolean?: number;
+  list?: number;
+  object?: number;
+  url?: number;
+  email?: number;
+  date?: number;
+  datetime?: number;
+  numeric?: number;
+}
+
+export interface ProfileField {
+  /** Name of the field, or its path in nested objects: `address.city`. */
+  name: string;
+  /** Number of records that have the field, with any value. */
+  present: number;
+  /** Number of records in which the field is not missing, `null` or an empty string. */
+  filled: number;
+  /** Number of filled values of each kind that occurs. `numeric` is a text that contains just a number. */
+  kinds: ProfileFieldKinds;
+  /** Estimated number of different texts, numbers and booleans (standard error: 6.5 %). `null` if there are none. */
+  distinct: number | null;
+  /** Smallest number. `null` if there is none. */
+  min: number | null;
+  /** Largest number. `null` if there is none. */
+  max: number | null;
+  /** Length of the shortest text. `null` if there is none. */
+  shortest: number | null;
+  /** Length of the longest text. `null` if there is none. */
+  longest: number | null;
+  /** First day of the dates and times. `null` if there is none. */
+  earliest: string | null;
+  /** Last day of the dates and times. `null` if there is none. */
+  latest: string | null;
+}
+
+export interface Profile {
+  /** Version that the run published. */
+  version: number;
+  /** ID of the job. The job may have been deleted. */
+  jobId: string;
+  /** Mode of the run. Runs with `replace` are compared only with each other, and so are the others. */
+  mode: 'replace' | 'upsert' | 'append';
+  /** Time of publication. */
+  createdAt: string;
+  /** Number of valid records that the run emitted, including repeated ids. */
+  records: number;
+  /** Number of these records that repeat an id of the run. */
+  duplicates: number;
+  /** Fields in order of first appearance, at most 200. */
+  fields: ProfileField[];
+  /** Number of fields that are not listed. Counted up to 1,000. */
+  omitted: number;
+}
+
 export interface RecordChange {
   /** What the version did with the record. `existing`: the oldest state that is stored; what happened before is no longer known. */
   type: 'added' | 'changed' | 'removed' | 'existing';

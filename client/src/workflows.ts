@@ -6,6 +6,7 @@ import type {
   Change as AnyChange,
   DataRecord,
   ErasureReport,
+  Profile,
   PushResult,
   RecordChange,
   WorkflowDefinition as StoredDefinition,
@@ -201,6 +202,19 @@ export class Workflows {
   recordHistory(workflowId: string, recordId: string, options: ListOptions = {}): Pages<RecordChange> {
     const path = `${pathOf(workflowId)}/records/${encodeURIComponent(recordId)}/history`;
     return pagesOf(this.#transport, 'history', { ...options, path });
+  }
+
+  /**
+   * What the records of the newest versions looked like, newest first, and the expectations that this suggests.
+   *
+   * @param options.versions maximum number of profiles (default: 20, at most 100)
+   * @throws NotFound
+   */
+  profile(
+    workflowId: string,
+    { versions, ...options }: CallOptions & { versions?: number | undefined } = {},
+  ): Promise<{ profiles: Profile[]; expect: Record<string, unknown> }> {
+    return this.#transport.json({ ...options, path: `${pathOf(workflowId)}/profile`, query: { versions } });
   }
 
   /** The versions that can be read, newest first. */

@@ -442,6 +442,13 @@ test('reads past events by workflow, job, type and time, and their deliveries', 
   assert.ok(items.every(({ eventId }) => eventId === ofJob[0]?.id));
 });
 
+test('reads what the records of versions look like', async () => {
+  const { profiles, expect } = await flowhook.workflows.profile('people', { versions: 1 });
+  assert.equal(profiles.length, 1);
+  assert.ok(profiles[0]?.fields.some(({ name }) => name === 'id'));
+  assert.ok('fields' in expect);
+});
+
 test('shows, sets and resets the state of a source', async () => {
   const { workflows } = flowhook;
   await workflows.resetState('broken');

@@ -63,6 +63,9 @@ export const OPERATIONS: readonly Line[] = [
     listWorkflowVersions: 'GET /v1/workflows/{workflowId}/versions',
     listRecordHistory: 'GET /v1/workflows/{workflowId}/records/{recordId}/history',
   }),
+  ...linesOf(() => import('../http/routes/profiles.ts'), {
+    readWorkflowProfile: 'GET /v1/workflows/{workflowId}/profile',
+  }),
   ...linesOf(() => import('../http/routes/feeds.ts'), {
     listFeeds: 'GET /v1/workflows/{workflowId}/feeds',
     createFeed: 'POST /v1/workflows/{workflowId}/feeds',

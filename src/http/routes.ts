@@ -44,6 +44,7 @@ import {
 } from './routes/mail.ts';
 import { openApiOperations } from './routes/openapi.ts';
 import { erasePerson, exportPersonalData } from './routes/persons.ts';
+import { readWorkflowProfile } from './routes/profiles.ts';
 import { pushRecords } from './routes/push.ts';
 import { acceptQuarantine, dropQuarantine, listQuarantine, readQuarantined } from './routes/quarantine.ts';
 import {
@@ -107,6 +108,7 @@ export const routes: readonly Route[] = [
   route('DELETE', '/v1/workflows/{workflowId}/state', 'admin', deleteWorkflowState),
   route('GET', '/v1/workflows/{workflowId}/changes', 'read', readWorkflowChanges),
   route('GET', '/v1/workflows/{workflowId}/versions', 'read', listWorkflowVersions),
+  route('GET', '/v1/workflows/{workflowId}/profile', 'read', readWorkflowProfile),
   route('GET', '/v1/workflows/{workflowId}/records/{recordId}/history', 'read', listRecordHistory),
   route('GET', '/v1/workflows/{workflowId}/feeds', 'webhooks', listFeeds),
   route('POST', '/v1/workflows/{workflowId}/feeds', 'webhooks', createFeed),

@@ -346,7 +346,9 @@ async function publishLines(
         ...report,
         accepted: producer.accepts === true ? ingested.records - ingested.suppressed : undefined,
         // The published records are kept, and they met the expectations when they were published.
-        ...(end.unchanged ? {} : { expected: expectedOf(producer, ingested) }),
+        ...(end.unchanged
+          ? {}
+          : { expected: expectedOf(producer, ingested), observed: { profile: ingested.found.profile } }),
         mode,
         // If the state is undefined, the new version keeps the state of the previous version.
         state: end.state,

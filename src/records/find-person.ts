@@ -57,6 +57,7 @@ export const TEXT_HOLDERS: Readonly<Record<TextPlace, (held: HeldText, redactor:
   jobProgress: ({ text }, redactor) =>
     JSON.stringify(JSON.parse(text), (_, value: unknown) => cleanText(value, redactor)),
   fields: ({ text }, redactor) => redactor.json(text),
+  profile: ({ text }, redactor) => redactor.json(text),
   // The whole row is deleted. Records of other people stay, like those that are published.
   quarantined: ({ text, workflowId }, redactor) =>
     isTheirRecord(JSON.parse(text), workflowId, redactor) ? '' : text,

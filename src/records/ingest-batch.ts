@@ -109,10 +109,11 @@ export interface BatchReader {
    */
   next(): RecordBatch;
   /** What the records of all batches so far look like, and what they do not meet. */
-  finish(input: { duplicates: number }): Finished;
+  finish(input: { duplicates: number }): Found;
 }
 
-export interface Finished {
+/** What the records of a run look like, and what they do not meet. */
+export interface Found {
   profile: Profile;
   /** What the fields do not meet, in the order of the definition. */
   findings: JobFinding[];

@@ -5,8 +5,10 @@
  */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { FencedError, Problem } from '../model/error.ts';
+import type { JobFinding } from '../model/expectations/expect.ts';
 import type { AttemptLease } from '../model/job.ts';
 import { planWrites, type StagedWrites } from '../model/planned-writes.ts';
+import { COMPARED_PROFILES, judgeDrift } from '../model/quality/drift.ts';
 import type { SetAside } from '../model/quality/quarantine.ts';
 import { InvalidRecordError } from '../model/record.ts';
 import type { Compare, Mode } from '../model/workflow.ts';
@@ -16,7 +18,7 @@ import type { StoreReader } from '../store/store.ts';
 import {
   type BatchReader,
   createBatchReader,
-  type Finished,
+  type Found,
   type IngestSettings,
   type Lines,
   type RecordBatch,
@@ -64,6 +66,11 @@ export interface PlannedBatch extends Omit<RecordBatch, 'records' | 'sizes' | 's
   untouched: number[];
 }
 
+/** What a run has found, also compared with earlier runs. */
+export interface Finished extends Found {
+  drifts: JobFinding[];
+}
+
 /** An error as plain data, because error classes are lost when an error is sent between threads. */
 export interface Refusal {
   kind: 'invalid' | 'too_many' | 'fenced' | 'away' | 'other';
@@ -108,12 +115,19 @@ async function serve(port: MessagePort): Promise<void> {
     } else if ('end' in message) {
       runs.delete(message.run);
     } else if ('finish' in message) {
-      const { reader } = runs.get(message.run) as Run;
-      port.postMessage({ run: message.run, finished: reader.finish(message.finish) } satisfies FromIngest);
+      port.postMessage(await finished(message.run, runs.get(message.run) as Run, message.finish));
     } else {
       port.postMessage(await reply(message.run, runs.get(message.run) as Run, message.plan));
     }
   });
+
+  async function finished(number: number, run: Run, counts: { duplicates: number }): Promise<FromIngest> {
+    try {
+      return { run: number, finished: await judged(store, run, run.reader.finish(counts)) };
+    } catch (error) {
+      return { run: number, refused: refusal(error) };
+    }
+  }
 
   async function reply(number: number, run: Run, lines: Lines): Promise<FromIngest> {
     try {
@@ -123,6 +137,12 @@ async function serve(port: MessagePort): Promise<void> {
       return { run: number, refused: refusal(error) };
     }
   }
+}
+
+/** Compares the run with earlier ones. The profiles are read and parsed here, because 20 of them may have 1 MiB. */
+async function judged(store: StoreReader, { held, mode }: Run, found: Found): Promise<Finished> {
+  const earlier = await store.profiles.earlier({ held, mode, limit: COMPARED_PROFILES });
+  return { ...found, drifts: judgeDrift({ mode, profile: found.profile, earlier }) };
 }
 
 async function plan(store: StoreReader, run: Run): Promise<PlannedBatch | 'wait'> {

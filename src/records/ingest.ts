@@ -6,8 +6,8 @@ import { setImmediate } from 'node:timers/promises';
 import type { AttemptLease } from '../model/job.ts';
 import type { Definition, Mode } from '../model/workflow.ts';
 import type { Store } from '../store/store.ts';
-import type { Finished, SkippedRecord } from './ingest-batch.ts';
-import type { PlannedBatch } from './ingest-thread.ts';
+import type { SkippedRecord } from './ingest-batch.ts';
+import type { Finished, PlannedBatch } from './ingest-thread.ts';
 import type { Ingester } from './ingester.ts';
 
 /** Maximum number of rows changed by one step of a sweep, or by one step that removes unseen records. */

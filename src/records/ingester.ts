@@ -7,8 +7,15 @@ import type { Logger } from '../observe/log.ts';
 import { FairPlaces } from '../std/fair-share.ts';
 import { startThread } from '../std/own-files.ts';
 import { Thread, ThreadOnDemand } from '../std/thread.ts';
-import { type Finished, type IngestSettings, packLines, TooManyRecordsError } from './ingest-batch.ts';
-import type { FromIngest, IngestThreadData, PlannedBatch, Refusal, ToIngest } from './ingest-thread.ts';
+import { type IngestSettings, packLines, TooManyRecordsError } from './ingest-batch.ts';
+import type {
+  Finished,
+  FromIngest,
+  IngestThreadData,
+  PlannedBatch,
+  Refusal,
+  ToIngest,
+} from './ingest-thread.ts';
 import type { Suppression } from './suppress.ts';
 
 /**
@@ -105,6 +112,7 @@ function openThread(databaseUrl: string): Worker {
 
 function finishedOf(reply: FromIngest): Finished {
   if ('finished' in reply) return reply.finished;
+  if ('refused' in reply) throw errorOf(reply.refused);
   throw new Error('The ingest thread did not reply to `finish`');
 }
 

@@ -167,6 +167,7 @@ export interface OwnOperations {
 export interface StoreReader {
   readonly records: Pick<Store['records'], 'compare' | 'page' | 'version' | 'changes'>;
   readonly quarantine: Pick<Store['quarantine'], 'keys'>;
+  readonly profiles: Pick<Store['profiles'], 'earlier'>;
   readonly decisions: Pick<
     Store['decisions'],
     'pending' | 'quiet' | 'ended' | 'forPeople' | 'digest' | 'endedDigest'

@@ -39,7 +39,7 @@ for (const source of SOURCES) {
         mode: 'replace',
         profile: profileOf(FAULTS[fault](population.nextDay(), source)),
         earlier,
-      }).map(({ kind, field }) => `${kind} ${field}`);
+      }).map(({ expectation, field }) => `${expectation} ${field}`);
     assert.deepEqual(named('half empty'), [`filled ${source.number.field}`]);
     assert.deepEqual(named('type flip'), [`type ${source.flip.field}`]);
     assert.ok(named('few').includes('records null'));

@@ -13,6 +13,7 @@ import { addSettings, type Options, repeated } from '../options.ts';
 import { onTarget, onWorkflow, type Target, type TargetTeam } from '../target.ts';
 import { fields, type Head, print, say, table } from '../terminal.ts';
 import { agoWords, dateWords, elapsedWords } from '../times.ts';
+import { addProfile } from './profile.ts';
 
 export function addWorkflows(program: Command): void {
   const workflows = program
@@ -41,6 +42,7 @@ export function addWorkflows(program: Command): void {
         onWorkflow(target, workflow, (team, id) => action(team, id, options)),
     );
   one('show', 'show a workflow: source, schedule, limits, records and last job', showWorkflow);
+  addProfile(workflows);
   addFileCommands(workflows);
   one(
     'pause',

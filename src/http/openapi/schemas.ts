@@ -13,6 +13,7 @@ import { feedResource } from '../../resources/feed.ts';
 import { inspectedRequestResource, inspectorResource } from '../../resources/inspector.ts';
 import { jobResource, logLineResource } from '../../resources/job.ts';
 import { keyResource } from '../../resources/key.ts';
+import { profileResource } from '../../resources/profile.ts';
 import { quarantinedBesideResource, quarantinedResource } from '../../resources/quarantine.ts';
 import { systemChecksResource, systemResource } from '../../resources/system.ts';
 import { signingKeyResource, webhookDetailResource, webhookResource } from '../../resources/webhook.ts';
@@ -46,6 +47,7 @@ export const schemas: Readonly<Record<string, JsonSchema>> = Object.fromEntries(
     systemChecksResource,
     systemResource,
     changeResource,
+    profileResource,
     recordChangeResource,
     versionResource,
     jobResource,

@@ -8,6 +8,7 @@
  * - A change is reported once: the next run has it among its earlier profiles.
  */
 import { countWords } from '../../std/amounts.ts';
+import type { JobFinding } from '../expectations/expect.ts';
 import type { Mode } from '../workflow.ts';
 import type { Profile, ProfileField, ValueKind } from './profile.ts';
 
@@ -31,23 +32,8 @@ const CHANCE = 1e-6;
 /** The same for counts, in standard errors. */
 const STANDARD_ERRORS = 5;
 
-/** A difference from earlier runs. The changes of the schema are `new`, `vanished` and `type`. */
-export interface Drift {
-  kind: 'new' | 'vanished' | 'type' | 'filled' | 'records' | 'duplicates';
-  /** The path of the field; null for `records` and `duplicates`. */
-  field: string | null;
-  /** Of `records` a number, otherwise a percentage of the records, or for `type` of the field's values. */
-  found: number;
-  /** The range of the earlier profiles, in the unit of `found`. */
-  usual: { min: number; max: number };
-  /** Number of profiles compared. */
-  versions: number;
-  /** Number of records: with the new field or type, with a filled value, that repeat an id, or in the run. */
-  count: number;
-  /** Only for `type`: the new type, and those before. */
-  type?: ValueKind;
-  types?: ValueKind[];
-}
+/** Kinds of drift: the `expectation` of a finding with `drift`. The first three are changes of the schema. */
+type DriftKind = 'new' | 'vanished' | 'type' | 'filled' | 'records' | 'duplicates';
 
 /**
  * Compares the profile of a run with earlier profiles of the same kind of run (`isWhole`).
@@ -55,7 +41,11 @@ export interface Drift {
  * @param earlier newest first. Only the newest `COMPARED_PROFILES` are used
  * @returns changes of the schema first; nothing while there are too few earlier profiles
  */
-export function judgeDrift(input: { mode: Mode; profile: Profile; earlier: readonly Profile[] }): Drift[] {
+export function judgeDrift(input: {
+  mode: Mode;
+  profile: Profile;
+  earlier: readonly Profile[];
+}): JobFinding[] {
   const { mode, profile } = input;
   const earlier = input.earlier.slice(0, COMPARED_PROFILES);
   if (earlier.length < MIN_PROFILES) return [];
@@ -72,38 +62,38 @@ export function isWhole(mode: Mode): boolean {
   return mode === 'replace';
 }
 
-/** Whether the drift is a change of the schema, which has an event. */
-export function isOfSchema({ kind }: Drift): boolean {
-  return kind === 'new' || kind === 'vanished' || kind === 'type';
+/** Whether the finding is a change of the schema, which has an event. */
+export function isOfSchema({ drift, expectation }: JobFinding): boolean {
+  return drift && ['new', 'vanished', 'type'].includes(expectation);
 }
 
-/** The drift as a sentence without its period. */
-export function driftSentence({ kind, field, found, usual, versions, count, type, types }: Drift): string {
-  const last = `in the last ${countWords(versions, 'version')}`;
-  const range = (unit: string) =>
-    usual.min === usual.max ? `${usual.max}${unit}` : `${usual.min} to ${usual.max}${unit}`;
+/** The finding as a sentence without its period. */
+export function driftSentence({ expectation, field, found, limit, count }: JobFinding): string {
   const there = countWords(count, 'record');
-  switch (kind) {
+  switch (expectation as DriftKind) {
     case 'new':
-      return `\`${field}\` is new: ${there} (${found} %) have it, and none had it ${last}`;
+      return `\`${field}\` is new: ${there} (${found} %) ${count === 1 ? 'has' : 'have'} it`;
     case 'vanished':
-      return `\`${field}\` has vanished: no record has it, and ${range(' %')} had it ${last}`;
+      return `\`${field}\` has vanished: no record has it, usually ${limit} have it`;
     case 'type':
-      return `\`${field}\` has a new type: ${there} (${found} %) have ${article(type)}, and ${last} it was ${types?.join(' or ')}`;
+      return `\`${field}\` has a new type: ${found} in ${there}, usually ${limit}`;
     case 'filled':
-      return `\`${field}\` is filled in ${found} % of the records, and ${last} in ${range(' %')}`;
+      return `\`${field}\` is filled in ${found} % of the records, usually in ${limit}`;
     case 'records':
-      return `the run has ${there}, and the runs of ${last.slice(3)} had ${range('')}`;
+      return `the run has ${there}, usually ${limit}`;
     case 'duplicates':
-      return `${there} (${found} %) repeat an id, and ${last} ${range(' %')} did`;
+      return `${there} (${found} %) repeat an id, usually ${limit}`;
   }
 }
 
-function article(type: ValueKind | undefined): string {
-  return `${type === 'integer' || type === 'object' || type === 'email' ? 'an' : 'a'} ${type}`;
+function findingOf(
+  expectation: DriftKind,
+  finding: Pick<JobFinding, 'field' | 'found' | 'limit' | 'count'>,
+): JobFinding {
+  return { expectation, ...finding, examples: [], drift: true };
 }
 
-function recordDrift(profile: Profile, earlier: readonly Profile[]): Drift[] {
+function recordDrift(profile: Profile, earlier: readonly Profile[]): JobFinding[] {
   const emitted = ({ records, duplicates }: Profile) => records - duplicates;
   const found = emitted(profile);
   const counts = earlier.map(emitted);
@@ -114,9 +104,7 @@ function recordDrift(profile: Profile, earlier: readonly Profile[]): Drift[] {
   const low = Math.min((min + 10) / factor - 10, min - beyond(min));
   const high = Math.max((max + 10) * factor - 10, max + beyond(max));
   if (found >= low && found <= high) return [];
-  return [
-    { kind: 'records', field: null, found, usual: { min, max }, versions: earlier.length, count: found },
-  ];
+  return [findingOf('records', { field: null, found, limit: rangeWords(min, max), count: found })];
 }
 
 /** How far a count may be beyond the earlier ones by chance. */
@@ -124,20 +112,18 @@ function beyond(count: number): number {
   return Math.max(MARGIN * count, STANDARD_ERRORS * Math.sqrt(count));
 }
 
-function duplicateDrift(profile: Profile, earlier: readonly Profile[]): Drift[] {
+function duplicateDrift(profile: Profile, earlier: readonly Profile[]): JobFinding[] {
   const range = rangeOf(earlier.map(({ duplicates, records }) => ({ part: duplicates, of: records })));
   const found = { part: profile.duplicates, of: profile.records };
   // Fewer repetitions than usual are no reason to worry.
-  if (percent(found.part / found.of) <= range.usual.max || !range.isOutside(found)) return [];
+  if (found.part / found.of <= range.max || !range.isOutside(found)) return [];
   return [
-    {
-      kind: 'duplicates',
+    findingOf('duplicates', {
       field: null,
       found: percent(found.part / found.of),
-      usual: range.usual,
-      versions: earlier.length,
+      limit: range.usual,
       count: found.part,
-    },
+    }),
   ];
 }
 
@@ -148,8 +134,8 @@ interface Compared {
   before: { profile: Profile; field: ProfileField }[];
 }
 
-function fieldDrifts(profile: Profile, earlier: readonly Profile[], mode: Mode): Drift[] {
-  const drifts: Drift[] = [];
+function fieldDrifts(profile: Profile, earlier: readonly Profile[], mode: Mode): JobFinding[] {
+  const drifts: JobFinding[] = [];
   const drifted = new Set<string>();
   const unstable = unstableParents(earlier);
   for (const compared of comparedFields(profile, earlier)) {
@@ -220,31 +206,24 @@ function unstableParents(earlier: readonly Profile[]): Set<string> {
   return new Set([...changes].filter(([, count]) => 4 * count >= earlier.length).map(([parent]) => parent));
 }
 
-function newDrift(profile: Profile, { path, now, before }: Compared): Drift | undefined {
+function newDrift(profile: Profile, { path, now, before }: Compared): JobFinding | undefined {
   const share = now.present / profile.records;
   if (now.present < MIN_NEW || share < NEW_FIELD_SHARE) return undefined;
   if (share * sum(before.map((one) => one.profile.records)) < MIN_EXPECTED) return undefined;
-  return {
-    kind: 'new',
-    field: path,
-    found: percent(share),
-    usual: { min: 0, max: 0 },
-    versions: before.length,
-    count: now.present,
-  };
+  return findingOf('new', { field: path, found: percent(share), limit: null, count: now.present });
 }
 
-function vanishedDrift(profile: Profile, { path, before }: Compared): Drift | undefined {
+function vanishedDrift(profile: Profile, { path, before }: Compared): JobFinding | undefined {
   const lacking = before.findIndex(({ field }) => field.present === 0);
   const having = lacking === -1 ? before : before.slice(0, lacking);
   if (having.length < VANISHED_AFTER) return undefined;
   const { usual, low } = rangeOf(having.map((one) => ({ part: one.field.present, of: one.profile.records })));
   const least = Math.min(...having.map((one) => one.field.present / one.profile.records));
   if (low <= 0 || least * profile.records < MIN_EXPECTED) return undefined;
-  return { kind: 'vanished', field: path, found: 0, usual, versions: having.length, count: 0 };
+  return findingOf('vanished', { field: path, found: 0, limit: usual, count: 0 });
 }
 
-function typeDrift({ path, now, before }: Compared): Drift | undefined {
+function typeDrift({ path, now, before }: Compared): JobFinding | undefined {
   const filled = sum(before.map(({ field }) => field.filled));
   const known = new Set(before.flatMap(({ field }) => kindsOf(field).map(([kind]) => kind)));
   for (const [kind, count] of kindsOf(now)) {
@@ -253,16 +232,7 @@ function typeDrift({ path, now, before }: Compared): Drift | undefined {
     // Who accepts any text accepts a text of a special form, too.
     if (FORMS.has(kind) && known.has('text')) continue;
     if (share * filled < MIN_EXPECTED) continue;
-    return {
-      kind: 'type',
-      field: path,
-      found: percent(share),
-      usual: { min: 0, max: 0 },
-      versions: before.length,
-      count,
-      type: kind,
-      types: [...known],
-    };
+    return findingOf('type', { field: path, found: kind, limit: [...known].join(' or '), count });
   }
   return undefined;
 }
@@ -276,19 +246,17 @@ function kindsOf({ kinds: { integer = 0, number = 0, ...kinds } }: ProfileField)
   return integer + number === 0 ? others : [['number', integer + number], ...others];
 }
 
-function filledDrift(profile: Profile, { path, now, before }: Compared, mode: Mode): Drift | undefined {
+function filledDrift(profile: Profile, { path, now, before }: Compared, mode: Mode): JobFinding | undefined {
   const range = rangeOf(before.map((one) => ({ part: one.field.filled, of: one.profile.records })));
   if (!range.isOutside({ part: now.filled, of: profile.records })) return undefined;
   // Changes often come in groups of similar records, so a rare field may be frequent in one run.
-  if (!isWhole(mode) && percent(now.filled / profile.records) > range.usual.max) return undefined;
-  return {
-    kind: 'filled',
+  if (!isWhole(mode) && now.filled / profile.records > range.max) return undefined;
+  return findingOf('filled', {
     field: path,
     found: percent(now.filled / profile.records),
-    usual: range.usual,
-    versions: before.length,
+    limit: range.usual,
     count: now.filled,
-  };
+  });
 }
 
 /**
@@ -296,7 +264,9 @@ function filledDrift(profile: Profile, { path, now, before }: Compared, mode: Mo
  * vary, so the range is also wider than theirs by the distance between them.
  */
 function rangeOf(earlier: readonly { part: number; of: number }[]): {
-  usual: Drift['usual'];
+  /** In words. */
+  usual: string;
+  max: number;
   low: number;
   isOutside(found: { part: number; of: number }): boolean;
 } {
@@ -307,7 +277,8 @@ function rangeOf(earlier: readonly { part: number; of: number }[]): {
   // Values that were never empty so far may have been so by chance.
   const pooled = (sum(earlier.map(({ part }) => part)) + 1) / (sum(earlier.map(({ of }) => of)) + 2);
   return {
-    usual: { min: percent(min), max: percent(max) },
+    usual: `${rangeWords(percent(min), percent(max))} %`,
+    max,
     low: min - margin,
     isOutside({ part, of }) {
       const share = part / of;
@@ -327,6 +298,10 @@ function divergence(share: number, expected: number): number {
 /** How much farther than seen values may vary: by their distance, or by more if few have been seen. */
 function fewer(profiles: number): number {
   return COMPARED_PROFILES / profiles;
+}
+
+function rangeWords(min: number, max: number): string {
+  return min === max ? String(min) : `${min} to ${max}`;
 }
 
 /** Rounded to a tenth. */

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { noisySources } from '../../../test/support/records/noisy-sources.ts';
-import { COMPARED_PROFILES, type Drift, driftSentence, judgeDrift } from '../../model/quality/drift.ts';
+import type { JobFinding } from '../../model/expectations/expect.ts';
+import { COMPARED_PROFILES, driftSentence, judgeDrift } from '../../model/quality/drift.ts';
 import type { Profile } from '../../model/quality/profile.ts';
 import type { Mode } from '../../model/workflow.ts';
 import { RunProfile } from './run-profile.ts';
@@ -23,7 +24,7 @@ class Judge {
   constructor(mode: Mode = 'replace') {
     this.#mode = mode;
   }
-  add(records: readonly Record<string, unknown>[]): Drift[] {
+  add(records: readonly Record<string, unknown>[]): JobFinding[] {
     const profile = profileOf(records);
     const drifts = judgeDrift({ mode: this.#mode, profile, earlier: this.#earlier });
     this.#earlier = [profile, ...this.#earlier].slice(0, COMPARED_PROFILES);
@@ -62,14 +63,12 @@ const PLANTED: { what: string; records: Record<string, unknown>[]; sentences: st
   {
     what: 'half of the prices are empty',
     records: products((record, at) => (at % 2 === 0 ? { ...record, price: '' } : record)),
-    sentences: ['`price` is filled in 50 % of the records, and in the last 20 versions in 98 %'],
+    sentences: ['`price` is filled in 50 % of the records, usually in 98 %'],
   },
   {
     what: 'prices become texts',
     records: products((record) => ({ ...record, price: `EUR ${record.price}` })),
-    sentences: [
-      '`price` has a new type: 200 records (100 %) have a text, and in the last 20 versions it was number',
-    ],
+    sentences: ['`price` has a new type: text in 200 records, usually number'],
   },
   {
     what: 'some days become times, and some URLs other texts',
@@ -77,8 +76,8 @@ const PLANTED: { what: string; records: Record<string, unknown>[]; sentences: st
       at % 10 === 0 ? { ...record, seen: '2026-11-24T10:00:00Z', url: 'n/a' } : record,
     ),
     sentences: [
-      '`seen` has a new type: 20 records (10 %) have a datetime, and in the last 20 versions it was date',
-      '`url` has a new type: 20 records (10 %) have a text, and in the last 20 versions it was url',
+      '`seen` has a new type: datetime in 20 records, usually date',
+      '`url` has a new type: text in 20 records, usually url',
     ],
   },
   {
@@ -87,27 +86,27 @@ const PLANTED: { what: string; records: Record<string, unknown>[]; sentences: st
       at % 4 === 0 ? { ...record, discount: 1 } : record,
     ),
     sentences: [
-      '`discount` is new: 50 records (25 %) have it, and none had it in the last 20 versions',
-      '`address` has vanished: no record has it, and 100 % had it in the last 20 versions',
+      '`discount` is new: 50 records (25 %) have it',
+      '`address` has vanished: no record has it, usually 100 % have it',
     ],
   },
   {
     what: 'a field of an object is renamed',
     records: products((record) => ({ ...record, address: { town: 'Berlin', zip: '10115' } })),
     sentences: [
-      '`address.town` is new: 200 records (100 %) have it, and none had it in the last 20 versions',
-      '`address.city` has vanished: no record has it, and 100 % had it in the last 20 versions',
+      '`address.town` is new: 200 records (100 %) have it',
+      '`address.city` has vanished: no record has it, usually 100 % have it',
     ],
   },
   {
     what: 'a page lists 3 of 200 records',
     records: products().slice(0, 3),
-    sentences: ['the run has 3 records, and the runs of the last 20 versions had 200'],
+    sentences: ['the run has 3 records, usually 200'],
   },
   {
     what: 'a page is listed twice',
     records: products((record, at) => ({ ...record, id: String(at < 100 ? at : at - 50) })),
-    sentences: ['50 records (25 %) repeat an id, and in the last 20 versions 0 % did'],
+    sentences: ['50 records (25 %) repeat an id, usually 0 %'],
   },
 ];
 
@@ -129,14 +128,14 @@ describe('drift is reported once', () => {
     assert.deepEqual(judge.add(changed), []);
     const other = products((record) => ({ ...record, price: true }));
     assert.deepEqual(
-      judge.add(other).map(({ kind }) => kind),
+      judge.add(other).map(({ expectation }) => expectation),
       ['type'],
     );
     const few = new Judge('upsert');
     for (let version = 1; version <= 9; version += 1) few.add(products());
     assert.deepEqual(few.add(changed.slice(0, 19)), []);
     assert.deepEqual(
-      few.add(changed.slice(0, 20)).map(({ kind }) => kind),
+      few.add(changed.slice(0, 20)).map(({ expectation }) => expectation),
       ['type'],
     );
   });

@@ -20,6 +20,7 @@ const OTHER_PLACES: readonly TextPlace[] = [
   'pausedReason',
   'state',
   'fields',
+  'profile',
   'quarantined',
   'quarantineReasons',
   'jobLog',

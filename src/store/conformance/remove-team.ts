@@ -5,6 +5,7 @@ import type { InspectedRequest } from '../../model/inspector.ts';
 import type { Rule } from '../../model/rule.ts';
 import type { PendingDecision } from '../operations/rules/decisions.ts';
 import type { Store } from '../store.ts';
+import { profileOf } from './profiles.ts';
 import { load, OK, settle, subscribe } from './sending.ts';
 import {
   caseWith,
@@ -80,7 +81,15 @@ export function testRemovingTeams(open: Open): void {
     const before = await rows();
     const { teamId } = await fill(store, 'acme');
     const filled = await rows();
-    for (const table of ['webhook_rule', 'decision', 'quiet_record', 'quarantined', 'feed', 'ended_feed'])
+    for (const table of [
+      'webhook_rule',
+      'decision',
+      'quiet_record',
+      'quarantined',
+      'profile',
+      'feed',
+      'ended_feed',
+    ])
       assert.ok(filled[table], table);
     assert.notDeepEqual(filled, before);
     await assert.rejects(store.teams.delete({ teamId, limit: 5 }), /must be retired/);
@@ -124,7 +133,7 @@ async function fill(store: Store, team: string): Promise<{ teamId: string; workf
   assert.equal(seqs.length, 2);
   const aside = { id: 'c', position: 3, body: '{"id":"c"}', bytes: 10, reasons: [] };
   await store.quarantine.stage({ held, first: 1, released: [], added: [aside] });
-  await publish(store, held, { state: { page: 1 } });
+  await publish(store, held, { state: { page: 1 }, observed: { profile: profileOf(2) } });
   const rule: Rule = {
     filter: 'true',
     format: 'standard',

@@ -26,6 +26,7 @@ import { testLanes } from './lanes.ts';
 import { testMailAddresses } from './mail-addresses.ts';
 import { testNextDue } from './next-due.ts';
 import { testPages } from './pages.ts';
+import { testProfiles } from './profiles.ts';
 import { testPublishing } from './publish.ts';
 import { testPush } from './push.ts';
 import { testQuarantine } from './quarantine.ts';
@@ -90,6 +91,7 @@ export function testStore(open: () => Promise<Reusable>, options: { modelRuns: n
   testRecords(shared);
   testStaging(shared);
   testPublishing(shared);
+  testProfiles(shared);
   testQuarantine(shared);
   testReading(shared);
   testRetention(shared);

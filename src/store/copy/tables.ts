@@ -41,6 +41,7 @@ export const TABLES: readonly Table[] = [
   { name: 'job_log', key: ['team_id', 'job_id', 'attempt', 'part', 'seq'], long: ['body'] },
   { name: 'idempotency', key: ['team_id', 'operation', 'target', 'key'] },
   { name: 'record', key: ['team_id', 'workflow_id', 'seq', 'added_in'], long: ['body'] },
+  { name: 'profile', key: ['team_id', 'workflow_id', 'version'], long: ['body'] },
   {
     name: 'quarantined',
     key: ['team_id', 'workflow_id', 'added_in', 'position'],

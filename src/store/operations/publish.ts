@@ -5,6 +5,7 @@ import type { JobFinding } from '../../model/expectations/expect.ts';
 import { type Expected, findingsSentence, fittingFindings, judge } from '../../model/expectations/judge.ts';
 import type { AttemptLease, LogLine, Progress, RecordCounts } from '../../model/job.ts';
 import { mergeFields } from '../../model/planned-writes.ts';
+import type { Profile } from '../../model/quality/profile.ts';
 import { PUBLISHED, type PublishedSizes, publishMistake } from '../../model/quota.ts';
 import {
   type ChangedRecord,
@@ -19,10 +20,16 @@ import { both } from '../sql.ts';
 import type { Tx } from '../transaction.ts';
 import { endCanceled, reported, withoutMessage } from './attempts.ts';
 import { touchFreshness } from './expectations/freshness.ts';
+import { addProfile } from './expectations/profiles.ts';
 import { append, setProgress, stored } from './job-log.ts';
 import { appendJobEvent, lockHeld, moveUp } from './jobs.ts';
 import { publishedBeside, quotaOf } from './quotas.ts';
 import { inOrder, inWorkflow, ofWorkflow } from './record-indexes.ts';
+
+/** What the records of a run look like. */
+export interface Observed {
+  profile: Profile;
+}
 
 export type Published =
   /** `findings` are missing if the run met all expectations. */
@@ -49,14 +56,15 @@ const DIFFERENCES_STEP = 10;
  *
  * `fields` are the field names of the run's records, in order of first appearance. In the modes `upsert` and `append`,
  * they are added to the field names of the previous version. `mode` defaults to the mode in the workflow's definition.
- * Without `expected`, nothing is expected of the records. `lines` and `progress` are the last report of the attempt,
- * which is stored with any outcome.
+ * Without `expected`, nothing is expected of the records. A new version keeps the profile of `observed`. `lines` and
+ * `progress` are the last report of the attempt, which is stored with any outcome.
  */
 export async function publish(
   tx: Tx,
   input: {
     held: AttemptLease;
     expected?: Expected;
+    observed?: Observed;
     state: unknown;
     fields: readonly string[];
     mode?: Mode;
@@ -66,7 +74,7 @@ export async function publish(
     progress?: Progress;
   },
 ): Promise<Published> {
-  const { held, expected, state, fields, mode, accepted, lines = [], progress } = input;
+  const { held, expected, observed, state, fields, mode, accepted, lines = [], progress } = input;
   const [locked, chunks] = await Promise.all([
     lockHeld(tx, held),
     lines.length === 0 ? [] : stored(tx, held),
@@ -113,6 +121,10 @@ export async function publish(
       values (${workflow.teamId}, ${workflow.id}, ${version}, ${job.id}, ${records.total}, ${added},
         ${records.changed}, ${removed}, ${Math.max(before.largest, workflow.stagedLargest)}, ${bytes},
         ${(before.replaced ?? 0) + workflow.stagedReplaced}, ${JSON.stringify(mergeFields(kept, fields))}, ${tx.now})`;
+    if (observed !== undefined) {
+      const at = { teamId: workflow.teamId, workflowId: workflow.id };
+      await addProfile(tx, { ...at, version, jobId: job.id, mode: inMode, profile: observed.profile });
+    }
   }
   const { stagedQuarantined: quarantined } = workflow;
   const hasAside = quarantined + workflow.stagedReleased > 0;

@@ -11,6 +11,7 @@ import * as erasure from './erasure/erase.ts';
 import * as content from './erasure/find-content.ts';
 import * as events from './events.ts';
 import * as freshness from './expectations/freshness.ts';
+import * as profiles from './expectations/profiles.ts';
 import * as feedAddresses from './feeds/addresses.ts';
 import * as feeds from './feeds/feeds.ts';
 import { recordChanges } from './history/record-history.ts';
@@ -94,6 +95,7 @@ export const OPERATIONS = {
     recordChanges: read(recordChanges),
     prune: write(versions.prune),
   },
+  profiles: reads(profiles, 'list', 'earlier'),
   quarantine: {
     ...reads(quarantine, 'list', 'find', 'count', 'get', 'published'),
     ...reads(stagedQuarantine, 'keys'),

@@ -3,6 +3,7 @@
 import type pg from 'pg';
 import { silentLogger } from '../../observe/log.ts';
 import type { Clock } from '../../std/clock.ts';
+import * as profiles from '../operations/expectations/profiles.ts';
 import * as quarantine from '../operations/quarantine/staged.ts';
 import * as records from '../operations/records.ts';
 import * as decisions from '../operations/rules/decisions.ts';
@@ -30,6 +31,7 @@ export function openPostgresReader(url: string): StoreReader {
       changes: read(records.changes),
     },
     quarantine: { keys: read(quarantine.keys) },
+    profiles: { earlier: read(profiles.earlier) },
     decisions: {
       pending: read(decisions.pending),
       quiet: read(decisions.quiet),

@@ -2,6 +2,7 @@
 
 import { Problem } from '../../model/error.ts';
 import type { Clock } from '../../std/clock.ts';
+import * as profiles from '../operations/expectations/profiles.ts';
 import * as quarantine from '../operations/quarantine/staged.ts';
 import * as records from '../operations/records.ts';
 import * as decisions from '../operations/rules/decisions.ts';
@@ -24,6 +25,7 @@ export function openSqliteReader(path: string, clock: Clock): StoreReader {
       changes: read(records.changes),
     },
     quarantine: { keys: read(quarantine.keys) },
+    profiles: { earlier: read(profiles.earlier) },
     decisions: {
       pending: read(decisions.pending),
       quiet: read(decisions.quiet),

@@ -33,6 +33,8 @@ export type TextPlace =
   | 'state'
   /** The field names of a version. */
   | 'fields'
+  /** The names of fields in a profile, which contains no texts of records. */
+  | 'profile'
   /** A record in a quarantine, and the values that its reasons quote. */
   | 'quarantined'
   | 'quarantineReasons'
@@ -271,6 +273,13 @@ const PLACES: Readonly<Record<TextPlace, Place>> = {
   jobFindings: { ...OF_A_JOB, column: 'findings' },
   state: { table: 'workflow', keys: ['id'], first: [''], column: 'state', rows: 10, workflow: 't.id' },
   fields: { table: 'version', keys: ['workflow_id', 'number'], first: ['', 0], column: 'fields', rows: 200 },
+  profile: {
+    table: 'profile',
+    keys: ['workflow_id', 'version'],
+    first: ['', 0],
+    column: 'body',
+    rows: 100,
+  },
   quarantined: { ...OF_THE_QUARANTINE, column: 'body', deletes: true, about: OF_ANY_ID },
   quarantineReasons: { ...OF_THE_QUARANTINE, column: 'reasons' },
   inspectedRequest: { ...OF_AN_INSPECTOR, column: 'request' },
