@@ -42,6 +42,7 @@ export type {
   QuarantineDropped,
   QuarantinedRecord,
   QuarantinedRecordBeside,
+  RecordChange,
   Replay,
   ReplayPlan,
   System,
@@ -63,4 +64,4 @@ export type { News } from './stream.ts';
 export type { Call, CallOptions, KeyedOptions } from './transport.ts';
 export { NotVerified, verifyWebhook } from './verify-webhook.ts';
 export type { CreatedWebhook, DecisionState, DeliveryState, ReplaySelection } from './webhooks.ts';
-export type { Change, DataOptions, Definition, WorkflowDefinition } from './workflows.ts';
+export type { Change, ChangesOptions, DataOptions, Definition, WorkflowDefinition } from './workflows.ts';

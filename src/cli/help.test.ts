@@ -109,7 +109,7 @@ for (const [args, code, sentence] of [
   [['jobs', 'list', '--state', 'finnished'], 2, /Did you mean finished\?/],
   [['jobs', 'show'], 2, /missing required argument 'job'/],
   [['data', 'changes', 'people', '--sinse', '3'], 2, /unknown option '--sinse'\n\(Did you mean --since\?\)/],
-  [['data', 'changes', 'people'], 2, /required option '--since <version>' is missing\nExample: /],
+  [['data', 'changes', 'people'], 2, /required option '--since <moment>' is missing\nExample: /],
   [['jobs', 'list'], 3, /There is no database .*flowhook serve/],
   [['data', 'import', 'nothing.csv', '--workflow', 'x'], 3, /There is no file nothing\.csv/],
   [['data', 'import', 'x.txt', '--workflow', 'x'], 2, /--format: /],

@@ -5,6 +5,7 @@ import { Option } from 'commander';
 import { type Config, readConfig } from '../config/config.ts';
 import { type NamedSetting, SETTINGS, type SettingName, settingsByGroup } from '../config/settings.ts';
 import { environmentName, flagName } from '../config/sources.ts';
+import { parseDuration } from '../std/amounts.ts';
 import { parseIsoTime } from '../std/clock.ts';
 import { nearest } from '../std/nearest.ts';
 import type { Command } from './command.ts';
@@ -98,6 +99,53 @@ export function dateFrom(flag: string, value: unknown): Date | undefined {
   throw new UsageError(
     `${flag} must be a date or a time with a time zone, such as 2026-11-20 or 2026-11-20T10:00Z, found "${value}"`,
   );
+}
+
+/** Parses the number of a version; undefined if the flag is missing. @throws UsageError */
+export function versionFrom(value: unknown, flag: string): number | undefined {
+  if (value === undefined) return undefined;
+  if (/^\d{1,15}$/.test(String(value))) return Number(value);
+  throw new UsageError(`${flag} must be a version number, found "${value}"`);
+}
+
+const DAY_MS = 86_400_000;
+const WEEKDAYS = ['sunday', 'monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday'];
+
+/**
+ * Parses a version number, or a time in one of these forms: ISO 8601, `7d` or `12h` ago, `today`, `yesterday`, `tuesday`
+ * (the newest one, also today) and `last tuesday` (before today). Days begin at midnight UTC.
+ *
+ * @returns undefined if the flag is missing
+ * @throws UsageError
+ */
+export function momentFrom(flag: string, value: unknown, nowMs: number): number | Date | undefined {
+  if (value === undefined) return undefined;
+  const text = String(value).trim().toLowerCase();
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  const today = nowMs - (nowMs % DAY_MS);
+  const ms = parseIsoTime(String(value)) ?? dayOf(text, today) ?? agoOf(text, nowMs);
+  if (ms !== undefined) return new Date(ms);
+  const meant = nearest(text.replace(/^last\s+/, ''), ['today', 'yesterday', ...WEEKDAYS]);
+  throw new UsageError(
+    `${flag} must be a version, a time such as 2026-11-20 or 2026-11-20T10:00Z, a period such as 7d or 12h, today, ` +
+      `yesterday or a weekday, found "${value}"${meant === undefined ? '' : `. Did you mean ${meant}?`}`,
+  );
+}
+
+function dayOf(text: string, today: number): number | undefined {
+  if (text === 'today') return today;
+  if (text === 'yesterday') return today - DAY_MS;
+  const [, last, name = ''] = /^(last\s+)?([a-z]{3,})$/.exec(text) ?? [];
+  const weekday = WEEKDAYS.findIndex((day) => day === name || day.slice(0, 3) === name);
+  if (weekday === -1) return undefined;
+  const days = (new Date(today).getUTCDay() - weekday + 7) % 7;
+  return today - (last !== undefined && days === 0 ? 7 : days) * DAY_MS;
+}
+
+/** `7d` or `7d ago`. */
+function agoOf(text: string, nowMs: number): number | undefined {
+  const ms = parseDuration(text.replace(/\s+ago$/, ''));
+  return ms === undefined || ms > nowMs ? undefined : nowMs - ms;
 }
 
 /** Collects the values of a repeatable flag. Commander calls this function for each value. */

@@ -103,9 +103,11 @@ function withoutLeadingZeros(digits: string): string {
   return digits.slice(first);
 }
 
+export const CHANGE_TYPES = ['added', 'changed', 'removed'] as const;
+
 /** One record's difference between two versions. */
 export interface Difference {
-  type: 'added' | 'changed' | 'removed';
+  type: (typeof CHANGE_TYPES)[number];
   id: string;
   fields: { key: string; value?: unknown; previousValue?: unknown }[];
 }

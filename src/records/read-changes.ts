@@ -1,7 +1,7 @@
 /** The changes of a workflow's records between two versions, as JSON objects or as lines of CSV. */
 
 import { Problem } from '../model/error.ts';
-import { type Difference, differenceOf } from '../model/same-json.ts';
+import { CHANGE_TYPES, type Difference, differenceOf } from '../model/same-json.ts';
 import type { WorkflowRef } from '../model/workflow.ts';
 import { toIso } from '../std/clock.ts';
 import { ownTurn } from '../std/fair-share.ts';
@@ -32,7 +32,6 @@ export interface Wanted {
   matching?: (rows: readonly ChangedRow[]) => Promise<readonly ChangedRow[]>;
 }
 
-export const CHANGE_TYPES = ['added', 'changed', 'removed'] as const satisfies Difference['type'][];
 export const ALL_CHANGES: Wanted = { types: CHANGE_TYPES, fields: null };
 
 export const CHANGES_FORMATS = ['json', 'ndjson', 'csv'] as const;

@@ -1,4 +1,4 @@
-/** `flowhook data get|changes|versions|import`: reads the records of workflows, and publishes records from a file. */
+/** `flowhook data get|import`: reads the records of workflows, and publishes records from a file. */
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { Readable } from 'node:stream';
@@ -11,10 +11,11 @@ import { countWords } from '../../std/amounts.ts';
 import { createProgressBar } from '../../std/progress-bar.ts';
 import type { Command } from '../command.ts';
 import { NotFoundError, UsageError } from '../exit.ts';
-import { type Options, oneOf } from '../options.ts';
+import { type Options, oneOf, versionFrom } from '../options.ts';
 import { onTarget, onWorkflow, type Target } from '../target.ts';
-import { type Head, print, screen, table, toOutput, untilInterrupted, warn } from '../terminal.ts';
+import { print, screen, toOutput, untilInterrupted, warn } from '../terminal.ts';
 import { addErase } from './erase.ts';
+import { addHistory } from './history.ts';
 
 /** The format of a file, by its extension. */
 const ENDINGS: Readonly<Record<string, PushFormat>> = {
@@ -83,27 +84,7 @@ export function addData(program: Command): void {
     },
   });
 
-  const changes = command(
-    'changes',
-    'print the changes of records, one JSON object per line (with --json: one array)',
-  )
-    .withExamples('data changes people --since 3')
-    .requiredOption('--since <version>', 'changes after this version')
-    .option('--until <version>', 'changes up to this version (default: the newest)')
-    .option('--filter <expression>', 'only changes that match');
-  onTarget(changes, getChanges, {
-    check: (_workflow: string, options) => {
-      versionFrom(options.since, '--since');
-      versionFrom(options.until, '--until');
-    },
-  });
-
-  onTarget(
-    command('versions', 'list the readable versions of a workflow, newest first').withExamples(
-      'data versions people',
-    ),
-    listVersions,
-  );
+  addHistory(command);
   addErase(data);
 }
 
@@ -119,41 +100,6 @@ async function getRecords(target: Target, workflow: string, options: Options): P
     if (body !== null) await toOutput(body, format === 'json' ? '\n' : '');
   });
 }
-
-async function getChanges(target: Target, workflow: string, options: Options): Promise<void> {
-  const format = options.json === true ? 'json' : 'ndjson';
-  const since = versionFrom(options.since, '--since');
-  const until = versionFrom(options.until, '--until');
-  await onWorkflow(target, workflow, async ({ client }, id) => {
-    const path = `/v1/workflows/${encodeURIComponent(id)}/changes`;
-    const filter = options.filter === undefined ? undefined : String(options.filter);
-    const { body } = await client.request({ path, query: { since, until, filter, format } });
-    if (body !== null) await toOutput(body, format === 'json' ? '\n' : '');
-  });
-}
-
-async function listVersions(target: Target, workflow: string, options: Options): Promise<void> {
-  const found = await onWorkflow(target, workflow, ({ client }, id) =>
-    Array.fromAsync(client.workflows.versions(id, { limit: 1_000 })),
-  );
-  const versions = found.map(({ number, ...rest }) => ({ version: number, ...rest }));
-  const rows = versions.map(
-    ({ version, publishedAt, jobId, records: { total, added, changed, removed } }) => [
-      String(version),
-      publishedAt,
-      jobId,
-      `${countWords(total, 'record')}: +${added} ~${changed} -${removed}`,
-    ],
-  );
-  print(options, versions, table(rows, process.stdout.columns, VERSION_HEADS));
-}
-
-const VERSION_HEADS: readonly Head[] = [
-  { name: 'version' },
-  { name: 'published' },
-  { name: 'job', drop: 1 },
-  { name: 'records' },
-];
 
 async function importFile(target: Target, path: string, options: Options): Promise<void> {
   const { mode, ...form } = fileFrom(path, options);
@@ -241,11 +187,4 @@ function fileFrom(path: string, { format: named, mode }: Options) {
 /** @throws UsageError */
 function formatFrom({ format, json }: Options): Format {
   return oneOf('--format', String(format ?? (json === true ? 'json' : 'ndjson')), FORMATS);
-}
-
-/** @throws UsageError */
-function versionFrom(value: unknown, flag: string): number | undefined {
-  if (value === undefined) return undefined;
-  if (/^\d{1,15}$/.test(String(value))) return Number(value);
-  throw new UsageError(`${flag} must be a version number, found "${value}"`);
 }

@@ -1,14 +1,9 @@
 /** Operations on the history of records: changes between versions, the versions, and the changes of one record. */
 import { Problem } from '../../model/error.ts';
+import { CHANGE_TYPES } from '../../model/same-json.ts';
 import { encoded } from '../../records/formats.ts';
 import { openVersion } from '../../records/read.ts';
-import {
-  CHANGE_TYPES,
-  CHANGES_FORMATS,
-  openSpan,
-  readChanges,
-  type Wanted,
-} from '../../records/read-changes.ts';
+import { CHANGES_FORMATS, openSpan, readChanges, type Wanted } from '../../records/read-changes.ts';
 import { readRecordHistory } from '../../records/record-history.ts';
 import { changeResource, recordChangeResource, versionResource } from '../../resources/workflow.ts';
 import { list } from '../../std/shape.ts';
