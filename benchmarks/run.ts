@@ -26,6 +26,7 @@ const OTHERS = [
   'dashboard',
   'evaluate',
   'expect',
+  'history',
 ] as const;
 const ROUNDS = 5;
 

@@ -1,7 +1,7 @@
 /** Formats pages of records as a JSON array, as NDJSON, or as CSV, and compresses what is sent. */
 import { Readable, type Transform } from 'node:stream';
 import { promisify } from 'node:util';
-import { constants, createGzip, createZstdCompress, gzip, zstdCompress } from 'node:zlib';
+import { constants, createGzip, createZstdCompress, gzip, type Zlib, zstdCompress } from 'node:zlib';
 import { parseExactly } from '../model/record.ts';
 import type { RecordPage } from '../store/operations/records.ts';
 
@@ -149,7 +149,10 @@ export function compress(
   return promisify(zstdCompress)(bytes, { params: isKept ? BEST_ZSTD_PARAMS : ZSTD_PARAMS });
 }
 
-/** Compresses a stream. Ending the iteration early ends the source; an error of the source is rethrown. */
+/**
+ * Compresses a stream. The first bytes of the source are sent immediately, without waiting until a block is full: the rest of a
+ * search may take seconds. Ending the iteration early ends the source; an error of the source is rethrown.
+ */
 export async function* encoded(
   source: AsyncIterable<Uint8Array>,
   encoding: Encoding,
@@ -165,7 +168,9 @@ export async function* encoded(
   const plain = Readable.from(source, { objectMode: false });
   plain.on('error', (error) => compressor.destroy(error));
   try {
-    yield* plain.pipe(compressor) as AsyncIterable<Uint8Array>;
+    plain.pipe(compressor);
+    plain.once('data', () => (compressor as Transform & Zlib).flush());
+    yield* compressor as AsyncIterable<Uint8Array>;
   } finally {
     plain.destroy();
     compressor.destroy();

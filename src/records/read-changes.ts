@@ -9,7 +9,7 @@ import type { ChangedRow, ChangesCursor } from '../store/operations/records.ts';
 import type { DataVersion } from '../store/operations/versions.ts';
 import type { Store } from '../store/store.ts';
 import { csvLine, textOf } from './formats.ts';
-import { checkStillThere, openVersion, PARSED_ROWS, pageRows } from './read.ts';
+import { checkStillThere, openVersion, PAGE_ROWS, pageRows } from './read.ts';
 
 /** Maximum number of characters that are compared in one turn of the event loop, which takes a few milliseconds. */
 export const COMPARED_CHARACTERS = 65_536;
@@ -124,7 +124,7 @@ export async function* readChanges(
       since,
       until: until.number,
       after,
-      limit: pageRows(until, PARSED_ROWS),
+      limit: pageRows(until, PAGE_ROWS),
     });
     await checkStillThere(store, place, oldest);
     await ownTurn(place.teamId);

@@ -14,7 +14,7 @@ import { type Encoding, encoded, type Format, type Formatter, formatter } from '
  * fail silently, a stalled reader holds a page or two in memory, and formatting a page blocks the event loop.
  */
 export const PAGE_BYTES = 1_048_576;
-const PAGE_ROWS = 2_000;
+export const PAGE_ROWS = 2_000;
 /** Maximum number of rows of a page whose records are parsed and serialized again, which takes longer. */
 export const PARSED_ROWS = 500;
 /** Number of pages between two checks that the version is still complete. Another check follows the last page. */

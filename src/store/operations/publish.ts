@@ -291,8 +291,8 @@ const WRITTEN = both(
   (pick) => `
   select new.seq, new.id, new.body as after,
          (select old.body from record old
-          where ${inWorkflow(pick, 'old')} and old.seq = new.seq and old.removed_in + 0 = $3
-          limit 1) as before
+          where ${inWorkflow(pick, 'old')} and old.seq = new.seq and old.added_in < $3
+          order by old.added_in desc limit 1) as before
   from record new /* use record_added */
   where ${ofWorkflow(pick, 'added', 'new')} and new.added_in = $3 and new.seq > $4
   order by new.seq limit $5`,

@@ -223,15 +223,27 @@ const MAX_BYTES = 8_388_608;
 // id has at most one such row. A row that is visible in the earlier version, was closed in between and has no row of
 // the same id in the later version is a removed record. Each call reads only one of the two indexes.
 
-// A subquery looks up each record's row in the other version. Its `limit` keeps the planner from turning it into a
-// join.
+/**
+ * SQL for the newest row up to a version that has this `seq`. A record keeps its `seq` until it is removed, so that its
+ * rows follow each other without a gap. The primary key ends with `added_in`, so that only this row is read, however many
+ * versions have changed the record.
+ */
+function lastBy(pick: Pick, column: string, seq: string, version: string): string {
+  return `(select ${column} from record last
+    where ${inWorkflow(pick, 'last')} and last.seq = ${seq} and last.added_in <= ${version}
+    order by last.added_in desc limit 1)`;
+}
+
+// A subquery looks up each record's row in the other version, by its `seq`, or if it was removed and added again, by its
+// id. Its `limit` keeps the planner from turning it into a join.
 const WRITTEN = both(
   (pick) => `
   select new.added_in as version, new.seq, new.id, new.added_in as reported,
-         case when new.removed_in is null or new.removed_in > $5::bigint then
+         case when new.removed_in is null or new.removed_in > $5::bigint then coalesce(
+           ${lastBy(pick, 'last.body', 'new.seq', '$6::bigint')},
            (select old.body from record old /* use record_closed */
-            where ${ofWorkflow(pick, 'closed', 'old')} and ${hasId(pick, 'new.id', 'old')}
-              and old.added_in <= $6::bigint and old.removed_in + 0 > $6::bigint limit 1) end as before,
+            where ${ofWorkflow(pick, 'closed', 'old')} and ${hasId(pick, 'new.id', 'old')} and old.seq < new.seq
+              and old.added_in <= $6::bigint and old.removed_in + 0 > $6::bigint limit 1)) end as before,
          case when new.removed_in is null or new.removed_in > $5::bigint then new.body end as after
   from record new /* use record_added */
   where ${ofWorkflow(pick, 'added', 'new')}
@@ -240,23 +252,28 @@ const WRITTEN = both(
 );
 const REMOVED = both(
   (pick) => `
+  with found as materialized (
   select old.removed_in as version, old.seq, old.id,
-         (select max(last.removed_in + 0) from record last /* use record_closed */
-          where ${ofWorkflow(pick, 'closed', 'last')} and ${hasId(pick, 'old.id', 'last')}
-            and last.removed_in + 0 <= $5::bigint) as reported,
          case when old.added_in > $6::bigint
+                or ${lastBy(pick, 'coalesce(last.removed_in, $5 + 1) > $5::bigint', 'old.seq', '$5::bigint')}
                 or (select true from record kept
                     where ${ofWorkflow(pick, 'current', 'kept')} and ${hasId(pick, 'old.id', 'kept')}
                       and kept.added_in <= $5::bigint limit 1)
                 or (select true from record kept /* use record_closed */
                     where ${ofWorkflow(pick, 'closed', 'kept')} and ${hasId(pick, 'old.id', 'kept')}
+                      and kept.seq > old.seq
                       and kept.added_in <= $5::bigint and kept.removed_in + 0 > $5::bigint limit 1)
-              then null else old.body end as before,
-         null as after
+              then null else old.body end as before
   from record old /* use record_removed */
   where ${ofWorkflow(pick, 'removed', 'old')}
     and (old.removed_in, old.seq) > ($3::bigint, $4::bigint) and old.removed_in <= $5::bigint
-  order by old.removed_in, old.seq limit $7`,
+  order by old.removed_in, old.seq limit $7)
+  select version, seq, id, before, null as after,
+         case when before is not null then
+           (select max(last.removed_in + 0) from record last /* use record_closed */
+            where ${ofWorkflow(pick, 'closed', 'last')} and ${hasId(pick, 'found.id', 'last')}
+              and last.removed_in + 0 <= $5::bigint) end as reported
+  from found order by version, seq`,
 );
 
 interface Row extends ChangedRow {
@@ -292,6 +309,9 @@ export async function changes(
   const { compare } = JSON.parse(found.definition) as Definition;
   const compared = compare === 'text' ? { compare } : {};
   const { part, version, seq } = input.after ?? { part: 'written', version: since + 1, seq: 0 };
+  // Most versions replace records, and remove none.
+  const isFirstRemoved = part === 'removed' && version === since + 1 && seq === 0;
+  if (isFirstRemoved && !(await hasRemoved(view, input))) return { rows: [], next: null };
   const rows = await view.db.snapshot(async (db) => {
     await inOrder(db);
     return db.all<Row>(
@@ -336,6 +356,17 @@ function bounds(
     join workflow on workflow.team_id = version.team_id and workflow.id = version.workflow_id
     where version.team_id = ${input.teamId} and version.workflow_id = ${input.workflowId}
       and version.number = ${input.until}::bigint`;
+}
+
+/** Whether any of the versions after `since` removed a record. */
+async function hasRemoved(
+  view: View,
+  { teamId, workflowId, since, until }: { teamId: string; workflowId: string; since: number; until: number },
+): Promise<boolean> {
+  const found = await view.db.get`
+    select 1 as found from version where team_id = ${teamId} and workflow_id = ${workflowId}
+      and number > ${since}::bigint and number <= ${until}::bigint and removed > 0 limit 1`;
+  return found !== undefined;
 }
 
 function nextCursor(part: ChangesCursor['part'], last: Row | undefined, since: number): ChangesCursor | null {

@@ -344,7 +344,10 @@ const CLOSE_MISSING = both((pick) =>
   pick({
     sqlite: `
       update record set removed_in = $3
-      where ${inWorkflow(pick)} and seq = any($4) and added_in < $3 and coalesce(removed_in, 0) = 0
+      where ${inWorkflow(pick)} and (seq, added_in) in (
+          select value, (select max(added_in) from record where ${inWorkflow(pick)} and seq = value and added_in < $3)
+          from json_each($4))
+        and coalesce(removed_in, 0) = 0
       returning octet_length(body) as bytes`,
     // PostgreSQL looks up each row separately, by the primary key.
     postgres: `
@@ -355,7 +358,7 @@ const CLOSE_MISSING = both((pick) =>
         select seq, added_in from record
         where team_id = $1 and workflow_id = $2 and seq = wanted.seq and added_in < $3
           and coalesce(removed_in, 0) = 0
-        limit 1) as old
+        order by added_in desc limit 1) as old
       on conflict (team_id, workflow_id, seq, added_in) do update set removed_in = excluded.removed_in
       returning octet_length(body) as bytes`,
   }),

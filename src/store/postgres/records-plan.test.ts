@@ -9,6 +9,7 @@ import { NO_QUOTAS } from '../../model/quota.ts';
 import { silentLogger } from '../../observe/log.ts';
 import { makeRunning, makeWorkflow, publishRun, stageRecords } from '../conformance/setup.ts';
 import { openStore } from '../open.ts';
+import { recordChanges } from '../operations/history/record-history.ts';
 import { publish as publishIn } from '../operations/publish.ts';
 import { changes, compare, currentSeqs, page } from '../operations/records.ts';
 import { remove, stage, sweep } from '../operations/stage.ts';
@@ -76,6 +77,31 @@ test('each statement uses the intended index in a team without statistics', asyn
   await explaining((tx) => sweep(tx, { held: again, limit: BATCH }));
   await explaining((tx) => prune(tx, { ...at, keepVersions: 1, keepMs: 0, graceMs: 0, limit: BATCH }));
   assert.ok(statements > 20, `${statements} statements`);
+});
+
+test('a record that 200 versions have changed costs no more to compare, publish or remove', async () => {
+  const at = await makeWorkflow(store, { team: 'changing' });
+  const all = (version: number) =>
+    Object.fromEntries(some(0, BATCH, `v${version}`).map(({ id }) => [id, `${version}`]));
+  const versions = 200;
+  for (let version = 1; version <= versions; version++) await publishRun(store, at, all(version));
+  const range = { ...at, since: versions - 1, until: versions, limit: BATCH };
+  const { rows } = await explaining((tx) => changes(tx, { ...range, after: null }));
+  assert.equal(rows.length, BATCH);
+  const after = { part: 'removed' as const, version: 2, seq: 0 };
+  await explaining((tx) => changes(tx, { ...range, since: 1, after }));
+  const old = { ...at, since: 1, until: 50, limit: BATCH };
+  const halfway = { part: 'written' as const, version: 50, seq: 0 };
+  assert.equal((await explaining((tx) => changes(tx, { ...old, after: halfway }))).rows.length, BATCH);
+  // Reads all states of this record, and of no other.
+  assert.equal(
+    (await explaining((tx) => recordChanges(tx, { ...at, recordId: 'p0', limit: 9 }))).rows.length,
+    9,
+  );
+
+  const held = await makeRunning(store, at);
+  await explaining((tx) => remove(tx, { held, seqs: Array.from({ length: BATCH }, (_, n) => n + 1) }));
+  await explaining((tx) => publishIn(tx, { held, state: undefined, fields: [] }));
 });
 
 let statements = 0;
