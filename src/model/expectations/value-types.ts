@@ -7,7 +7,9 @@ const MAX_TIME = 40;
 // Each part of these patterns excludes the character that ends the part, so their time is linear in the text.
 const URL_TEXT = /^https?:\/\/[^\s/?#]+(?:[/?#]\S*)?$/i;
 const EMAIL = /^[^\s@]+@[^\s@.]+(?:\.[^\s@.]+)+$/;
-const TIME = /^[T ]([01]\d|2[0-3]):[0-5]\d(?::(?:[0-5]\d|60)(?:[.,]\d{1,9})?)?(?:Z|[+-]\d\d(?::?\d\d)?)?$/i;
+// After the ten characters of the day.
+const TIME =
+  /^.{10}[T ]([01]\d|2[0-3]):[0-5]\d(?::(?:[0-5]\d|60)(?:[.,]\d{1,9})?)?(?:Z|[+-]\d\d(?::?\d\d)?)?$/i;
 
 /** Whether a value of JSON has the type. A number that a double would round is an object: see `readRecord`. */
 export function isOfType(value: unknown, type: ValueType): boolean {
@@ -91,7 +93,7 @@ function offset(found: string, hours: string, minutes: string | undefined, at: n
 }
 
 function isTime(text: string): boolean {
-  return text.length > 10 && text.length <= MAX_TIME && isDay(text) && TIME.test(text.slice(10));
+  return text.length > 10 && text.length <= MAX_TIME && isDay(text) && TIME.test(text);
 }
 
 /** Whether the text starts with a day that exists. */

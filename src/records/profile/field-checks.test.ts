@@ -258,7 +258,8 @@ function modelOf(fields: Record<string, FieldExpect>, records: readonly Rec[]): 
     const { type, min, max, oneOf, matches, unique, filled } = expected;
     const isPoor = filled !== null && some.length * 100 < filled * all.length;
     const differs = (value: unknown, bound: number | string): number => {
-      if (typeof bound === 'string') return isOfType(value, 'date') ? compareDates(String(value), bound) : 0;
+      if (type === null || !isOfType(value, type)) return 0;
+      if (typeof bound === 'string') return compareDates(String(value), bound);
       if (type === 'number' || type === 'integer') return typeof value === 'number' ? value - bound : 0;
       if (type === 'list') return Array.isArray(value) ? value.length - bound : 0;
       return typeof value === 'string' ? value.length - bound : 0;

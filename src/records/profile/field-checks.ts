@@ -75,6 +75,8 @@ interface Current {
 interface Check {
   expectation: string;
   limit: JobFinding['limit'];
+  /** Whether this is `min` or `max`, which come after `type`. */
+  isBound: boolean;
   fails(value: unknown): boolean;
   count: number;
   found: JobFinding['found'];
@@ -103,7 +105,13 @@ class FieldCheck {
   readonly watch: Watch = (value) => {
     this.#filled += 1;
     this.#position = this.#current.position;
-    for (const check of this.#checks) if (check.fails(value)) this.#note(check, shown(value));
+    let isOfType = true;
+    for (const check of this.#checks) {
+      // The bounds of a type say nothing about a value of another type.
+      if ((check.isBound && !isOfType) || !check.fails(value)) continue;
+      if (check.expectation === 'type') isOfType = false;
+      this.#note(check, shown(value));
+    }
   };
 
   #note(check: Check, found: JobFinding['found']): void {
@@ -150,7 +158,15 @@ function checksOf(
 ): Check[] {
   const checks: Check[] = [];
   const add = (expectation: string, limit: JobFinding['limit'], fails: Check['fails']) =>
-    checks.push({ expectation, limit, fails, count: 0, found: null, examples: [] });
+    checks.push({
+      expectation,
+      limit,
+      isBound: expectation === 'min' || expectation === 'max',
+      fails,
+      count: 0,
+      found: null,
+      examples: [],
+    });
   if (type !== null) add('type', type, (value) => !isOfType(value, type));
   if (min !== null)
     add(
@@ -178,23 +194,18 @@ function checksOf(
   return checks;
 }
 
-/** Compares values with a bound. A value of another type is not compared: only `type` reports it. */
+/** Compares values of the type with a bound. */
 function comparison(
   type: ValueType | null,
   bound: number | string,
   isWrong: (difference: number) => boolean,
 ): Check['fails'] {
-  if (typeof bound === 'string') {
-    return (value) => isOfType(value, type ?? 'date') && isWrong(compareDates(value as string, bound));
-  }
+  if (typeof bound === 'string') return (value) => isWrong(compareDates(value as string, bound));
   if (type === 'number' || type === 'integer') {
     return (value) =>
-      typeof value === 'number'
-        ? isWrong(value - bound)
-        : JSON.isRawJSON(value) && isWrong(Number(value.rawJSON) - bound);
+      isWrong((typeof value === 'number' ? value : Number((value as { rawJSON: string }).rawJSON)) - bound);
   }
-  if (type === 'list') return (value) => Array.isArray(value) && isWrong(value.length - bound);
-  return (value) => typeof value === 'string' && isWrong(value.length - bound);
+  return (value) => isWrong((value as string | unknown[]).length - bound);
 }
 
 /** Values that are equal in JSON have the same key, and a text never has that of a number. */
