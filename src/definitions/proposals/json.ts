@@ -2,6 +2,7 @@
 import { linkTo } from '../../net/response-headers.ts';
 import {
   type Doubt,
+  expectOf,
   Fields,
   isMoment,
   keyOf,
@@ -68,7 +69,8 @@ export function proposeJson(response: JsonResponse): Proposal {
   const elements = best?.elements ?? [response.value as Properties];
   const steps = best?.steps ?? [];
   const { settings: fields, columns } = fieldsOf(elements, doubts);
-  const key = keyOf(columns, Math.min(elements.length, LOOKED_AT), doubts);
+  const records = Math.min(elements.length, LOOKED_AT);
+  const key = keyOf(columns, records, doubts);
   const paginate =
     best === undefined
       ? undefined
@@ -83,6 +85,7 @@ export function proposeJson(response: JsonResponse): Proposal {
     },
     fields,
     key,
+    expect: expectOf(columns, { records, key }),
     doubts,
   };
 }

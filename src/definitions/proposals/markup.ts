@@ -3,6 +3,7 @@ import type { AnyNode, Document, Element } from 'domhandler';
 import { compileSelector, readSelector, textOf } from '../../sources/http/paths.ts';
 import {
   type Doubt,
+  expectOf,
   Fields,
   keyOf,
   LOOKED_AT,
@@ -43,6 +44,7 @@ export function proposeMarkup({ url, document }: { url: string; document: Docume
     },
     fields,
     key,
+    expect: expectOf(columns, { records: records.length, key }),
     doubts,
   };
 }

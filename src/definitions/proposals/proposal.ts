@@ -16,6 +16,7 @@ export interface Proposal {
   /** The value of each field is a path, or a map with the path in `from`. */
   fields: Record<string, unknown>;
   key: string[];
+  expect: Record<string, unknown>;
   doubts: Doubt[];
 }
 
@@ -50,11 +51,12 @@ export class Fields {
 }
 
 /** Formats the proposal as a YAML file. Doubts become comments above the settings that they are about. */
-export function proposalText({ source, fields, key, doubts }: Proposal): string {
+export function proposalText({ source, fields, key, expect, doubts }: Proposal): string {
   const settings = {
     source,
     ...(Object.keys(fields).length === 0 ? {} : { fields }),
     ...(key.length === 0 ? {} : { key }),
+    expect,
   };
   const document = parseDocument(stringify(settings, { lineWidth: 0 }));
   for (const { at, text } of doubts) comment(document, at, oneLine(text));
@@ -150,6 +152,30 @@ export function keyOf(
     text: 'No field is unique in all records: set `key` to fields that identify a record.',
   });
   return [];
+}
+
+/** Fewer records do not show that a field is always filled. */
+const FEW = 5;
+/** Maximum number of fields that a proposal expects to be filled: a file with all of them is hard to read. */
+const MAX_EXPECTED = 3;
+
+/**
+ * Proposes what to expect: that no run loses half of the records, and that the first fields with a value in every
+ * record keep having one.
+ *
+ * @param records the number of records in `columns`
+ */
+export function expectOf(
+  columns: ReadonlyMap<string, readonly unknown[]>,
+  { records, key }: { records: number; key: readonly string[] },
+): Record<string, unknown> {
+  const always = [...columns]
+    .filter(([name, values]) => records >= FEW && values.length === records && !key.includes(name))
+    // A point in a name would be read as a path.
+    .filter(([name]) => !name.includes('.'))
+    .slice(0, MAX_EXPECTED);
+  const fields = Object.fromEntries(always.map(([name]) => [name, { filled: '90%' }]));
+  return { records: { drop: '50%' }, ...(always.length === 0 ? {} : { fields }) };
 }
 
 /** The conversion for the values of a field. If the values are ambiguous, `doubt` says why. */
