@@ -8,6 +8,7 @@ import {
 } from '../../model/expectations/expect.ts';
 import { compareDates, isOfType } from '../../model/expectations/value-types.ts';
 import { patternOf } from '../../model/expressions/pattern.ts';
+import type { ValueKind } from '../../model/quality/profile.ts';
 import type { Watch } from './run-profile.ts';
 import { ownerOf, UniqueValues } from './unique-values.ts';
 
@@ -77,7 +78,7 @@ interface Check {
   limit: JobFinding['limit'];
   /** Whether this is `min` or `max`, which come after `type`. */
   isBound: boolean;
-  fails(value: unknown): boolean;
+  fails(value: unknown, kind: ValueKind): boolean;
   count: number;
   found: JobFinding['found'];
   examples: string[];
@@ -102,13 +103,13 @@ class FieldCheck {
     this.#checks = checksOf(expected, (value) => this.unique?.add(keyOf(value), current.owner) ?? false);
   }
 
-  readonly watch: Watch = (value) => {
+  readonly watch: Watch = (value, kind) => {
     this.#filled += 1;
     this.#position = this.#current.position;
     let isOfType = true;
     for (const check of this.#checks) {
       // The bounds of a type say nothing about a value of another type.
-      if ((check.isBound && !isOfType) || !check.fails(value)) continue;
+      if ((check.isBound && !isOfType) || !check.fails(value, kind)) continue;
       if (check.expectation === 'type') isOfType = false;
       this.#note(check, shown(value));
     }
@@ -167,7 +168,8 @@ function checksOf(
       found: null,
       examples: [],
     });
-  if (type !== null) add('type', type, (value) => !isOfType(value, type));
+  // The walk has already recognized the form of a text.
+  if (type !== null) add('type', type, (value, kind) => kind !== type && !isOfType(value, type));
   if (min !== null)
     add(
       'min',
