@@ -141,7 +141,8 @@ function refuseEmpty(resolved: Resolved): Resolved {
 
 /** Records that a sentence names. */
 const NAMED = 5;
-const REASONS: Readonly<Record<Conflict['reason'], string>> = {
+/** After the id of the record. */
+export const CONFLICT_WORDS: Readonly<Record<Conflict['reason'], string>> = {
   published: 'a newer record with this ID was published',
   set_aside_again: 'a later job has set another record with this ID aside',
   not_found: 'there is no record with this ID in the quarantine',
@@ -151,7 +152,7 @@ function conflictSentence(conflicts: readonly Conflict[]): string {
   if (conflicts.length === 0) return 'The quarantine has no such record';
   const named = conflicts
     .slice(0, NAMED)
-    .map(({ id, reason }) => `${JSON.stringify(id)}: ${REASONS[reason]}`);
+    .map(({ id, reason }) => `${JSON.stringify(id)}: ${CONFLICT_WORDS[reason]}`);
   const more =
     conflicts.length > NAMED ? `; and ${countWords(conflicts.length - NAMED, 'other record')}` : '';
   return `Nothing can be accepted: ${named.join('; ')}${more}. List the quarantine again`;

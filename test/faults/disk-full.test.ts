@@ -13,6 +13,8 @@ import { until } from '../support/until.ts';
 const KEY = 'test-key-of-the-default-team';
 const WORKFLOWS = {
   'people.yaml': 'source: { type: push }\n',
+  'checked.yaml':
+    'source: { type: push }\nexpect: { fields: { price: { min: 0 } }, otherwise: quarantine }\n',
   // Runs until released, and then emits more than fits on the full disk.
   'held.yaml': `source:
   type: command
@@ -56,6 +58,10 @@ test('writes fail, reads work, and the service recovers when there is space agai
   const subscribed = { workflowId: 'people', webhookUrl: receiver.url, events: ['workflow_finished'] };
   assert.equal((await call('POST', '/v1/integrations/webhooks/subscribe', subscribed)).status, 200);
   assert.equal((await push(0)).status, 200);
+  const records = [{ id: 'bad', price: -1 }, { id: 'good' }];
+  assert.equal((await call('POST', '/v1/workflows/checked/push', records)).status, 200);
+  const quarantine = '/v1/workflows/checked/quarantine';
+  const accept = () => call('POST', `${quarantine}/accept`, { all: true });
   const queued = await call('POST', '/v1/workflows/held/queue');
   assert.equal(queued.status, 200);
   await until('the job runs', () => existsSync(join(workflows, 'running')));
@@ -75,6 +81,9 @@ test('writes fail, reads work, and the service recovers when there is space agai
   assert.match(JSON.parse(refused.text).error, /disk of the data directory is full.*free or add space/);
   await until('it says that it is not ready', async () => (await call('GET', '/readyz')).status === 503);
   assert.equal((await call('GET', '/livez')).status, 200);
+  const unaccepted = await accept();
+  assert.deepEqual([unaccepted.status, unaccepted.headers.get('x-error-code')], [503, 'disk_full']);
+  assert.equal(JSON.parse((await call('GET', quarantine)).text).records.length, 1);
   await writeFile(join(workflows, 'go'), '');
   const data = await call('GET', '/v1/workflows/people/data');
   assert.equal(data.status, 200);
@@ -87,6 +96,8 @@ test('writes fail, reads work, and the service recovers when there is space agai
   await disk.free();
   await until('it is ready again', async () => (await call('GET', '/readyz')).status === 200);
   assert.equal((await push(acknowledged + 1)).status, 200);
+  assert.equal((await accept()).status, 200);
+  assert.equal(JSON.parse((await call('GET', quarantine)).text).records.length, 0);
   await receiver.until(
     (received) => new Set(received.map(({ event }) => event.id)).size === acknowledged + 2,
     'exactly the acknowledged pushes',

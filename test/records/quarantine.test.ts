@@ -8,7 +8,19 @@ const EXPECT = `expect:
   otherwise: quarantine
 `;
 const PUSHED = `source: { type: push }\n${EXPECT}`;
-const names = ['replace', 'twice', 'refused', 'accepted', 'dropped', 'pages', 'formats', 'events', 'paused'];
+const names = [
+  'replace',
+  'twice',
+  'refused',
+  'accepted',
+  'dropped',
+  'pages',
+  'formats',
+  'events',
+  'paused',
+  'full',
+  'erased',
+];
 const service = await startService({
   workflows: {
     ...Object.fromEntries(names.map((name) => [`default/${name}.yaml`, PUSHED])),
@@ -285,6 +297,49 @@ test('events about the end of a run say how many records it has set aside', asyn
     .map(({ type, data }) => [type, data.quarantined]);
   assert.ok(counts.some(([type, count]) => type === 'workflow_finished' && count === 2));
   assert.ok(counts.some(([type, count]) => type === 'workflow_data_change' && count === 2));
+});
+
+test('records stay in the quarantine if a quota does not allow accepting them', async () => {
+  await push('full', [...bad(2), ...good(3)]);
+  const { id: teamId } = service.team;
+  await service.store.teams.setQuotas({ teamId, quotas: { records: 1 } });
+  const refused = await decide('full', 'accept', { all: true });
+  await service.store.teams.setQuotas({ teamId, quotas: { records: null } });
+  assert.equal(refused.status, 422);
+  assert.match(refused.error, /quota/);
+  assert.deepEqual(await idsOf('full'), ['bad1', 'bad2']);
+  assert.equal(Object.keys(await published('full')).length, 3);
+  assert.equal((await decide('full', 'accept', { all: true })).accepted, 2);
+});
+
+test('erasing and exporting a person reach the quarantine', async () => {
+  const email = 'ada@example.com';
+  const theirs = { id: 'bad1', price: -1, email };
+  const quoting = { id: 'bad2', price: -1, town: email };
+  await push('erased', [theirs, quoting, ...good(3)]);
+  const headers = { 'x-api-key': service.key, 'content-type': 'application/json' };
+  const body = JSON.stringify({ email });
+  const response = await fetch(`${service.url}/v1/export`, { method: 'POST', headers, body });
+  const lines = (await response.text()).trimEnd().split('\n');
+  const found = lines.map((line) => JSON.parse(line) as { place: string; text: unknown });
+  const own = found.find(({ place }) => place === 'quarantined');
+  assert.deepEqual(JSON.parse(String(own?.text)), theirs);
+  assert.ok(found.some(({ place }) => place === 'quarantineReasons'));
+  const erased = await service.call('POST', '/v1/workflows/erased/erase', { email });
+  assert.equal(erased.status, 200);
+  const left = await aside('erased');
+  assert.deepEqual(
+    left.map(({ id }) => id),
+    ['bad2'],
+    'records of other people stay',
+  );
+  assert.ok(!JSON.stringify(left[0]?.reasons).includes(email));
+});
+
+test('a run sets nothing aside of people who are suppressed', async () => {
+  await service.call('POST', '/v1/workflows/erased/erase', { email: 'eve@example.com', suppress: true });
+  await push('erased', [{ id: 'bad9', price: -1, email: 'eve@example.com' }, ...good(3)]);
+  assert.ok(!(await idsOf('erased')).includes('bad9'));
 });
 
 test('requests that select nothing sensible are refused', async () => {

@@ -4,6 +4,7 @@ import type {
   QuarantinedRecord,
   QuarantineSelection,
 } from '../../../client/src/flowhook-client.ts';
+import { CONFLICT_WORDS, type Conflict } from '../../jobs/accept-quarantined.ts';
 import { countWords } from '../../std/amounts.ts';
 import type { Command } from '../command.ts';
 import { NotFoundError, UsageError } from '../exit.ts';
@@ -157,14 +158,8 @@ async function dropRecords(target: Target, workflow: string, ids: string[], opti
   });
 }
 
-const REASONS = {
-  published: 'a newer record with this id was published',
-  set_aside_again: 'a later job has set another record with this id aside',
-  not_found: 'there is no record with this id in the quarantine',
-} as const;
-
-function sayConflicts(conflicts: readonly { id: string; reason: keyof typeof REASONS }[]): void {
-  for (const { id, reason } of conflicts) say(`Left out ${id}: ${REASONS[reason]}`);
+function sayConflicts(conflicts: readonly Conflict[]): void {
+  for (const { id, reason } of conflicts) say(`Left out ${id}: ${CONFLICT_WORDS[reason]}`);
 }
 
 function reasonsOf({ reasons }: QuarantinedRecord): string {
