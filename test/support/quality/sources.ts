@@ -118,13 +118,13 @@ export const FAULTS: Readonly<Record<FaultName, (rows: readonly Row[], of: Quali
   'half empty': (rows, { number }) =>
     rows.map((row, at) => (at % 2 === 0 ? row : { ...row, [number.field]: null })),
   'type flip': (rows, { flip }) =>
-    rows.map((row) => (filled(row[flip.field]) ? { ...row, [flip.field]: flip.to(row[flip.field]) } : row)),
+    rows.map((row) => (isFilled(row[flip.field]) ? { ...row, [flip.field]: flip.to(row[flip.field]) } : row)),
   few: (rows) => rows.slice(0, 3),
   // A page is never repeated as a whole, because the reader of pages would end there.
   duplicates: (rows) => [...rows, ...rows.filter((_, at) => at % 5 === 0)],
 };
 
-function filled(value: unknown): boolean {
+export function isFilled(value: unknown): boolean {
   return value !== undefined && value !== null && value !== '';
 }
 

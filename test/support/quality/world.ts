@@ -14,6 +14,8 @@ export interface QualityJob {
   error: string | null;
   version: number | null;
   findings: JobFinding[] | null;
+  /** Number of records set aside. */
+  quarantined: number | null;
 }
 
 export interface QualityWorld {
