@@ -105,7 +105,7 @@ export interface WebhookDetail {
 export interface Decision {
   webhookId: string;
   eventId: string;
-  eventType: 'workflow_queued' | 'workflow_started' | 'workflow_data_change' | 'workflow_expectation_failed' | 'workflow_finished' | 'workflow_failed' | 'workflow_canceled' | 'workflow_stale' | 'workflow_recovered' | 'webhook_test' | 'webhook_paused' | 'webhook_failing' | 'webhook_digest';
+  eventType: 'workflow_queued' | 'workflow_started' | 'workflow_data_change' | 'workflow_schema_changed' | 'workflow_expectation_failed' | 'workflow_finished' | 'workflow_failed' | 'workflow_canceled' | 'workflow_stale' | 'workflow_recovered' | 'webhook_test' | 'webhook_paused' | 'webhook_failing' | 'webhook_digest';
   /** `sequence` of the event. */
   sequence: number;
   /** ID of the workflow. `null` if the event is about no workflow. */
@@ -138,7 +138,7 @@ export interface Delivery {
   id: string;
   webhookId: string;
   eventId: string;
-  eventType: 'workflow_queued' | 'workflow_started' | 'workflow_data_change' | 'workflow_expectation_failed' | 'workflow_finished' | 'workflow_failed' | 'workflow_canceled' | 'workflow_stale' | 'workflow_recovered' | 'webhook_test' | 'webhook_paused' | 'webhook_failing' | 'webhook_digest';
+  eventType: 'workflow_queued' | 'workflow_started' | 'workflow_data_change' | 'workflow_schema_changed' | 'workflow_expectation_failed' | 'workflow_finished' | 'workflow_failed' | 'workflow_canceled' | 'workflow_stale' | 'workflow_recovered' | 'webhook_test' | 'webhook_paused' | 'webhook_failing' | 'webhook_digest';
   origin: 'event' | 'test' | 'replay';
   state: 'waiting' | 'delivered' | 'dead' | 'canceled';
   /** Number of attempts made so far. */
@@ -193,7 +193,7 @@ export interface DeliveryDetail {
   id: string;
   webhookId: string;
   eventId: string;
-  eventType: 'workflow_queued' | 'workflow_started' | 'workflow_data_change' | 'workflow_expectation_failed' | 'workflow_finished' | 'workflow_failed' | 'workflow_canceled' | 'workflow_stale' | 'workflow_recovered' | 'webhook_test' | 'webhook_paused' | 'webhook_failing' | 'webhook_digest';
+  eventType: 'workflow_queued' | 'workflow_started' | 'workflow_data_change' | 'workflow_schema_changed' | 'workflow_expectation_failed' | 'workflow_finished' | 'workflow_failed' | 'workflow_canceled' | 'workflow_stale' | 'workflow_recovered' | 'webhook_test' | 'webhook_paused' | 'webhook_failing' | 'webhook_digest';
   origin: 'event' | 'test' | 'replay';
   state: 'waiting' | 'delivered' | 'dead' | 'canceled';
   /** Number of attempts made so far. */
@@ -640,7 +640,7 @@ export interface JobProgress {
 }
 
 export interface JobFinding {
-  /** `records.drop`, `type`, `filled`, …. */
+  /** `records.drop`, `type`, `filled`, …; with `drift` `new`, `vanished`, `type`, `filled`, `records` or `duplicates`. */
   expectation: string;
   /** Field. `null` if the expectation is about the number of records. */
   field: string | null;
@@ -681,7 +681,7 @@ export interface Job {
   records: VersionRecords | null;
   /** Number of records set aside, because they did not meet an expectation. `null` until the job has finished. */
   quarantined: number | null;
-  /** Expectations of the workflow that the run did not meet, at most 50. `null` if it met all of them. */
+  /** Expectations of the workflow that the run did not meet, and unusual differences from earlier runs (`drift`), at most 50. `null` if there are none. */
   findings: JobFinding[] | null;
   queuedAt: string;
   startedAt: string | null;
@@ -825,7 +825,7 @@ export interface Workflow {
 }
 
 /** Event, exactly as webhooks receive it. */
-export type FlowhookEvent = (WorkflowQueuedEvent | WorkflowStartedEvent | WorkflowDataChangeEvent | WorkflowExpectationFailedEvent | WorkflowFinishedEvent | WorkflowFailedEvent | WorkflowCanceledEvent | WorkflowStaleEvent | WorkflowRecoveredEvent | WebhookTestEvent | WebhookPausedEvent | WebhookFailingEvent | WebhookDigestEvent) & { workflowId?: string; jobId?: string };
+export type FlowhookEvent = (WorkflowQueuedEvent | WorkflowStartedEvent | WorkflowDataChangeEvent | WorkflowSchemaChangedEvent | WorkflowExpectationFailedEvent | WorkflowFinishedEvent | WorkflowFailedEvent | WorkflowCanceledEvent | WorkflowStaleEvent | WorkflowRecoveredEvent | WebhookTestEvent | WebhookPausedEvent | WebhookFailingEvent | WebhookDigestEvent) & { workflowId?: string; jobId?: string };
 
 export interface WorkflowQueuedEventData {
   workflowId: string;
@@ -942,7 +942,7 @@ export interface WorkflowDataChangeEvent {
   data: WorkflowDataChangeEventData;
 }
 
-export interface WorkflowExpectationFailedEventData {
+export interface WorkflowSchemaChangedEventData {
   workflowId: string;
   jobId: string;
   state: 'finished';
@@ -963,7 +963,27 @@ export interface WorkflowExpectationFailedEventData {
   truncated: boolean;
 }
 
-/** A job has published records that do not meet an expectation of the workflow (`otherwise: warn` or `quarantine`). `findings` has as many findings as fit. `workflow_finished` follows. */
+/** A job has published records with a new field, without a field that earlier runs had, or with a new type of values. `findings` has as many of these changes as fit. Sent once per change. `workflow_finished` follows. */
+export interface WorkflowSchemaChangedEvent {
+  /** Event ID, sent as the header `webhook-id` in every attempt. */
+  id: string;
+  /** Team that the event belongs to. */
+  teamId: string;
+  /** Type of the event. Standard Webhooks uses this field name. */
+  type: 'workflow_schema_changed';
+  /** Same value as `type`, for receivers that expect this name. */
+  eventType: 'workflow_schema_changed';
+  /** Time of the event, in ISO 8601 (UTC with milliseconds). */
+  timestamp: string;
+  /** Position among the events of the team. */
+  sequence: number;
+  workflowId: string;
+  jobId: string;
+  finishedAt: string;
+  data: WorkflowSchemaChangedEventData;
+}
+
+/** A job has published records that do not meet an expectation of the workflow (`otherwise: warn` or `quarantine`), or whose number, repeated ids or filled values are unusual (`drift` of the finding). `findings` has as many findings as fit. `workflow_finished` follows. */
 export interface WorkflowExpectationFailedEvent {
   /** Event ID, sent as the header `webhook-id` in every attempt. */
   id: string;
@@ -980,7 +1000,7 @@ export interface WorkflowExpectationFailedEvent {
   workflowId: string;
   jobId: string;
   finishedAt: string;
-  data: WorkflowExpectationFailedEventData;
+  data: WorkflowSchemaChangedEventData;
 }
 
 export interface WorkflowFinishedEventData {
@@ -1605,7 +1625,7 @@ export interface InspectorAnswer {
 }
 
 export interface EventKind {
-  type: 'workflow_queued' | 'workflow_started' | 'workflow_data_change' | 'workflow_expectation_failed' | 'workflow_finished' | 'workflow_failed' | 'workflow_canceled' | 'workflow_stale' | 'workflow_recovered' | 'webhook_test' | 'webhook_paused' | 'webhook_failing' | 'webhook_digest';
+  type: 'workflow_queued' | 'workflow_started' | 'workflow_data_change' | 'workflow_schema_changed' | 'workflow_expectation_failed' | 'workflow_finished' | 'workflow_failed' | 'workflow_canceled' | 'workflow_stale' | 'workflow_recovered' | 'webhook_test' | 'webhook_paused' | 'webhook_failing' | 'webhook_digest';
   /** Other names that subscriptions may use, in any letter case. `*` subscribes to all types. */
   aliases: string[];
   description: string;

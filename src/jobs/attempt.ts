@@ -348,7 +348,10 @@ async function publishLines(
         // The published records are kept, and they met the expectations when they were published.
         ...(end.unchanged
           ? {}
-          : { expected: expectedOf(producer, ingested), observed: { profile: ingested.found.profile } }),
+          : {
+              expected: expectedOf(producer, ingested),
+              observed: { profile: ingested.found.profile, drifts: ingested.found.drifts },
+            }),
         mode,
         // If the state is undefined, the new version keeps the state of the previous version.
         state: end.state,

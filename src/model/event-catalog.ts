@@ -64,7 +64,9 @@ const gathered = closed({
 const scalar = raw<JobFinding['found']>({ type: ['string', 'number', 'boolean', 'null'] });
 /** Also in the resource of a job. */
 export const finding = closed({
-  expectation: text('`records.drop`, `type`, `filled`, …'),
+  expectation: text(
+    '`records.drop`, `type`, `filled`, …; with `drift` `new`, `vanished`, `type`, `filled`, `records` or `duplicates`',
+  ),
   field: nullable(text('Field. `null` if the expectation is about the number of records')),
   found: as('First value, number or percentage that is not as expected', scalar),
   limit: as('Setting of the expectation, or bound of the usual range', scalar),
@@ -80,6 +82,16 @@ const exampleFinding: JobFinding = {
   count: 60,
   examples: ['7'],
   drift: false,
+};
+
+const exampleDrift: JobFinding = {
+  expectation: 'type',
+  field: 'price',
+  found: 'text',
+  limit: 'number',
+  count: 120,
+  examples: [],
+  drift: true,
 };
 
 const job = (state: string) => ({
@@ -160,10 +172,32 @@ const DATA: Readonly<Record<EventType, { description: string; schema: JsonSchema
       changesUrl: 'https://flowhook.example/v1/workflows/crm-contacts/changes?since=16&until=17',
     },
   },
+  workflow_schema_changed: {
+    description:
+      'A job has published records with a new field, without a field that earlier runs had, or with a new type of values. ' +
+      '`findings` has as many of these changes as fit. Sent once per change. `workflow_finished` follows.',
+    schema: closed({
+      ...job('finished'),
+      ...startedAndFinished,
+      ...published,
+      error: text('Human-readable summary of `findings`'),
+      findings: list(finding),
+      truncated: boolean('Whether `findings` is incomplete'),
+    }).schema,
+    example: {
+      ...exampleJob,
+      state: 'finished',
+      ...exampleTimes,
+      ...examplePublished,
+      error: findingsSentence([exampleDrift]),
+      findings: [exampleDrift],
+      truncated: false,
+    },
+  },
   workflow_expectation_failed: {
     description:
       'A job has published records that do not meet an expectation of the workflow (`otherwise: warn` or ' +
-      '`quarantine`). `findings` has as many findings as fit. `workflow_finished` follows.',
+      '`quarantine`), or whose number, repeated ids or filled values are unusual (`drift` of the finding). `findings` has as many findings as fit. `workflow_finished` follows.',
     schema: closed({
       ...job('finished'),
       ...startedAndFinished,

@@ -58,7 +58,7 @@ const whole = object({
     ),
   ),
   findings: as(
-    'Expectations of the workflow that the run did not meet, at most 50. `null` if it met all of them',
+    'Expectations of the workflow that the run did not meet, and unusual differences from earlier runs (`drift`), at most 50. `null` if there are none',
     nullable(list(finding)),
   ),
   queuedAt: time(),

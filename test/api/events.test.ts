@@ -31,6 +31,7 @@ before(async () => {
       'default/people.mts': PEOPLE,
       'default/broken.yaml': 'retries: { max: 0 }\nsource: { type: command, command: [sh, -c, "exit 7"] }\n',
       'default/pushed.yaml': 'source: { type: push }\nexpect: { fresh: 1h }\n',
+      'default/drifting.yaml': 'source: { type: push }\n',
       'default/warned.yaml': `expect: { records: { min: 2 }, otherwise: warn }\nsource: { type: push }\n`,
       'default/endless.yaml': 'source: { type: command, command: [sleep, "600"] }\n',
     },
@@ -100,6 +101,11 @@ test('every event and every example match the catalog', async () => {
   await queue('people', 'workflow_finished');
   await queue('people', 'workflow_finished');
   await post('/v1/workflows/warned/push', [{ id: 1 }]);
+  for (let version = 1; version <= 6; version += 1) {
+    const price = version < 6 ? version : 'none';
+    const records = Array.from({ length: 20 }, (_, id) => ({ id, price }));
+    await post('/v1/workflows/drifting/push?allowDrop=true', records);
+  }
   await queue('broken', 'workflow_failed');
   const endless = await queue('endless', 'workflow_started');
   await post(`/v1/jobs/${endless}/cancel`);

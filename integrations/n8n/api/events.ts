@@ -36,6 +36,11 @@ export const EVENTS: INodePropertyOptions[] = [
     description: 'A job of a stale workflow has finished',
   },
   {
+    name: 'Schema Changed',
+    value: 'workflow_schema_changed',
+    description: 'A job has published records with new or missing fields, or new types of values',
+  },
+  {
     name: 'Workflow Stale',
     value: 'workflow_stale',
     description: 'No run of a workflow has succeeded for the time that its definition sets as fresh',

@@ -62,6 +62,32 @@ export const EVENTS = [
     }),
   },
   {
+    key: 'workflow_schema_changed',
+    noun: 'Job',
+    label: 'Schema Changed',
+    description:
+      'Triggers when a job has published records with new or missing fields, or new types of values.',
+    sample: ofJob('workflow_schema_changed', {
+      ...JOB,
+      state: 'finished',
+      ...TIMES,
+      ...PUBLISHED,
+      error: '`price` has a new type: text in 120 records, usually number',
+      findings: [
+        {
+          expectation: 'type',
+          field: 'price',
+          found: 'text',
+          limit: 'number',
+          count: 120,
+          examples: [],
+          drift: true,
+        },
+      ],
+      truncated: false,
+    }),
+  },
+  {
     key: 'workflow_expectation_failed',
     noun: 'Job',
     label: 'Expectation Failed',

@@ -1,5 +1,6 @@
 /** Decides whether a run meets the expectations of its workflow, and says what it does not meet. */
 import { countWords, listed } from '../../std/amounts.ts';
+import { driftSentence } from '../quality/drift.ts';
 import { isTooMuchAside, MOST_SET_ASIDE } from '../quality/quarantine.ts';
 import type { Mode } from '../workflow.ts';
 import { type Expect, type JobFinding, MAX_FINDINGS } from './expect.ts';
@@ -156,6 +157,7 @@ export function fittingFindings(
 
 /** A finding as a part of a sentence, without a final period. */
 export function findingSentence(finding: JobFinding): string {
+  if (finding.drift) return driftSentence(finding);
   const { expectation, field, found, limit, count } = finding;
   const name = field === null ? `expect.${expectation}` : `expect.fields.${field}.${expectation}`;
   const there = countWords(count, 'record');

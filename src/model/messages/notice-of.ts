@@ -68,6 +68,8 @@ const PARTS: Readonly<Record<string, (noticed: Noticed) => NoticePart>> = {
   workflow_data_change: changePart,
   workflow_queued: (noticed) => jobPart(noticed, { tone: 'info', ending: 'is queued' }),
   workflow_started: (noticed) => jobPart(noticed, { tone: 'info', ending: 'has started' }),
+  workflow_schema_changed: (noticed) =>
+    jobPart(noticed, { tone: 'warning', ending: 'has changed its fields' }),
   workflow_expectation_failed: (noticed) =>
     jobPart(noticed, { tone: 'warning', ending: 'does not meet its expectations' }),
   workflow_finished: (noticed) => jobPart(noticed, { tone: 'info', ending: 'has finished' }),

@@ -1,10 +1,11 @@
 /** Publishing: the short transaction that makes a run's records visible and ends its job. */
 
 import { changesUrl, publishedData } from '../../model/event.ts';
-import type { JobFinding } from '../../model/expectations/expect.ts';
+import { type JobFinding, MAX_FINDINGS } from '../../model/expectations/expect.ts';
 import { type Expected, findingsSentence, fittingFindings, judge } from '../../model/expectations/judge.ts';
 import type { AttemptLease, LogLine, Progress, RecordCounts } from '../../model/job.ts';
 import { mergeFields } from '../../model/planned-writes.ts';
+import { isOfSchema } from '../../model/quality/drift.ts';
 import type { Profile } from '../../model/quality/profile.ts';
 import { PUBLISHED, type PublishedSizes, publishMistake } from '../../model/quota.ts';
 import {
@@ -26,9 +27,10 @@ import { appendJobEvent, lockHeld, moveUp } from './jobs.ts';
 import { publishedBeside, quotaOf } from './quotas.ts';
 import { inOrder, inWorkflow, ofWorkflow } from './record-indexes.ts';
 
-/** What the records of a run look like. */
+/** What the records of a run look like, and how they differ from those of earlier runs. */
 export interface Observed {
   profile: Profile;
+  drifts?: readonly JobFinding[];
 }
 
 export type Published =
@@ -51,7 +53,7 @@ const DIFFERENCES_STEP = 10;
 /**
  * Ends a successful attempt: makes the next version current if any record changed, finishes the job, and stores the
  * incremental state. The cost does not depend on the number of records written. Events: `workflow_data_change` if any
- * record changed, `workflow_expectation_failed` if there are findings, `workflow_finished`, then `workflow_recovered` if
+ * record changed, `workflow_schema_changed` and `workflow_expectation_failed` if there are findings, `workflow_finished`, then `workflow_recovered` if
  * the workflow was stale.
  *
  * `fields` are the field names of the run's records, in order of first appearance. In the modes `upsert` and `append`,
@@ -103,15 +105,17 @@ export async function publish(
       records: { before: before.total, after: records.total },
       storedBytes: { before: before.bytes, after: bytes },
     }));
-  const findings = judgment === undefined || judgment.findings.length === 0 ? null : judgment.findings;
+  const failed = judgment?.findings ?? [];
   if (error !== undefined) {
-    if (findings !== null) await setFindings(tx, held, findings);
+    if (failed.length > 0) await setFindings(tx, held, failed);
     if (progress !== undefined) await setProgress(tx, held, progress);
     return { outcome: 'guarded', error };
   }
 
   const changed = records.added + records.changed + records.removed > 0;
   const version = changed ? workflow.currentVersion + 1 : workflow.currentVersion;
+  // Accepted records are not news from the source.
+  const isNews = accepted === undefined;
   const listed = changed ? await listDifferences(tx, workflow, records, definition.compare) : undefined;
   if (changed) {
     const kept: string[] = inMode === 'replace' ? [] : JSON.parse(before.fields);
@@ -121,15 +125,13 @@ export async function publish(
       values (${workflow.teamId}, ${workflow.id}, ${version}, ${job.id}, ${records.total}, ${added},
         ${records.changed}, ${removed}, ${Math.max(before.largest, workflow.stagedLargest)}, ${bytes},
         ${(before.replaced ?? 0) + workflow.stagedReplaced}, ${JSON.stringify(mergeFields(kept, fields))}, ${tx.now})`;
-    if (observed !== undefined) {
+    if (observed !== undefined && isNews) {
       const at = { teamId: workflow.teamId, workflowId: workflow.id };
       await addProfile(tx, { ...at, version, jobId: job.id, mode: inMode, profile: observed.profile });
     }
   }
   const { stagedQuarantined: quarantined } = workflow;
   const hasAside = quarantined + workflow.stagedReleased > 0;
-  // Accepted records are not news from the source.
-  const isNews = accepted === undefined;
   const isWatched = workflow.freshMs !== null && isNews;
   if (changed || state !== undefined || workflow.stagedLargest > 0 || hasAside || isWatched)
     await moveOn(
@@ -138,6 +140,11 @@ export async function publish(
       { version, quarantineRun: workflow.quarantineRun + (hasAside ? 1 : 0), isNews },
       state,
     );
+  const unmet = [...failed, ...(changed && isNews ? beside(failed, observed?.drifts) : [])].slice(
+    0,
+    MAX_FINDINGS,
+  );
+  const findings = unmet.length === 0 ? null : unmet;
   const finished = await finish(tx, job, { version, records, quarantined, findings });
   await moveUp(tx, finished);
   const published = publishedData({
@@ -156,12 +163,14 @@ export async function publish(
       changesUrl: changesUrl({ publicUrl: tx.publicUrl, workflowId: workflow.id, previousVersion, version }),
     });
   }
-  if (findings !== null) {
-    appendJobEvent(tx, finished, 'workflow_expectation_failed', {
-      ...published,
-      error: findingsSentence(findings),
-      ...fittingFindings(findings, MAX_FINDINGS_BYTES),
-    });
+  const ofSchema = unmet.filter(isOfSchema);
+  for (const [type, some] of [
+    ['workflow_schema_changed', ofSchema],
+    ['workflow_expectation_failed', unmet.filter((finding) => !ofSchema.includes(finding))],
+  ] as const) {
+    if (some.length === 0) continue;
+    const error = findingsSentence(some);
+    appendJobEvent(tx, finished, type, { ...published, error, ...fittingFindings(some, MAX_FINDINGS_BYTES) });
   }
   appendJobEvent(tx, finished, 'workflow_finished', published);
   if (workflow.staleSince !== null && isNews) {
@@ -230,6 +239,16 @@ async function publishedVersion(tx: Tx, workflow: WorkflowRow): Promise<VersionS
     select total, largest, bytes, replaced_bytes as replaced, fields from version where team_id = ${workflow.teamId}
       and workflow_id = ${workflow.id} and number = ${workflow.currentVersion}`;
   return row ?? { total: 0, largest: 0, bytes: 0, replaced: 0, fields: '[]' };
+}
+
+/** The drifts of fields, or of the run, about which no expectation has found anything. */
+function beside(failed: readonly JobFinding[], drifts: readonly JobFinding[] = []): JobFinding[] {
+  const subjects = new Set(failed.map(subjectOf));
+  return drifts.filter((drift) => !subjects.has(subjectOf(drift)));
+}
+
+function subjectOf({ field, expectation }: JobFinding): string {
+  return JSON.stringify(field ?? [expectation.endsWith('duplicates')]);
 }
 
 /** Stores the findings of a run that publishes nothing. Its job ends in another transaction. */

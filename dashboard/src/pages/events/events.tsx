@@ -129,6 +129,7 @@ function Summary({ event }: { event: FlowhookEvent }) {
     case 'workflow_data_change':
     case 'workflow_recovered':
       return <Counts records={event.data.records} />;
+    case 'workflow_schema_changed':
     case 'workflow_expectation_failed':
     case 'workflow_failed':
       return <Message text={event.data.error ?? ''} isBad />;
