@@ -5,12 +5,20 @@
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import { Population, type Row } from '../support/quality/population.ts';
-import { expectOf, FAULTS, type FaultName, type QualitySource, SOURCES } from '../support/quality/sources.ts';
+import {
+  expectOf,
+  FAULTS,
+  type FaultName,
+  isFilled,
+  type QualitySource,
+  SOURCES,
+} from '../support/quality/sources.ts';
 import { type QualityJob, startWorld } from '../support/quality/world.ts';
 
 const world = await startWorld({
   '': expectOf,
   '-warn': (source) => expectOf(source, 'warn'),
+  '-quarantine': (source) => expectOf(source, 'quarantine'),
 });
 after(() => world.stop());
 
@@ -64,6 +72,40 @@ describe('a workflow that only warns publishes a run with faults, and names all 
       assert.deepEqual(asked(job).sort(), expected.flatMap((name) => FOUND[name](source)).sort());
       const types = (await world.events(`${source.id}-warn`)).map(({ type }) => type);
       assert.equal(types.filter((type) => type === 'workflow_expectation_failed').length, 1);
+    });
+  }
+});
+
+describe('a workflow with a quarantine publishes all but the bad records', { concurrency: 4 }, () => {
+  for (const source of SOURCES) {
+    test(source.id, async () => {
+      const population = new Population(source, 1);
+      const { field, to } = source.flip;
+      await world.run(source, '-quarantine', population.nextDay());
+      const rows = population.nextDay();
+      const bad = rows.filter((row, at) => at % 10 === 0 && isFilled(row[field]));
+      const job = await world.run(
+        source,
+        '-quarantine',
+        rows.map((row) => (bad.includes(row) ? { ...row, [field]: to(row[field]) } : row)),
+      );
+      assert.deepEqual([job.state, job.quarantined], ['finished', bad.length], job.error ?? '');
+      assert.deepEqual(asked(job), [`type ${field}`]);
+      const { body, headers } = await world.service.call(
+        'GET',
+        `/v1/workflows/${source.id}-quarantine/quarantine?limit=1`,
+      );
+      assert.equal(headers.get('x-total-count'), String(bad.length));
+      const [first] = (body as { records: { reasons: { field: string }[] }[] }).records;
+      assert.deepEqual(
+        first?.reasons.map((reason) => reason.field),
+        [field],
+      );
+      const data = await world.service.call('GET', `/v1/workflows/${source.id}-quarantine/data`);
+      // A bad record is missing, or still has the state that the day before published.
+      const values = new Map(bad.map((row) => [row.id, to(row[field])]));
+      const isBad = (row: Row) => values.has(row.id) && row[field] === values.get(row.id);
+      assert.deepEqual((data.body as Row[]).filter(isBad), []);
     });
   }
 });
