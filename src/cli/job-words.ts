@@ -60,6 +60,7 @@ export function jobLines(job: Job, team: string, nowMs: number): string[] {
     ['pages', progress === null || progress.pages === null ? null : String(progress.pages)],
     ['message', progress?.message ?? null],
     ['published', job.state === 'finished' ? publishedWords(job) : null],
+    ['set aside', job.quarantined ? countWords(job.quarantined, 'record') : null],
     ['not as expected', job.findings?.map(findingSentence).join('\n') ?? null],
   ];
   return fields(rows.map(([name, text]) => [name, text?.replaceAll('\n', '\n              ')]));

@@ -162,7 +162,7 @@ const TABLE = {
       1,
       36_500,
       30,
-      'Maximum number of days to keep ended jobs. The last job of each workflow is always kept.',
+      'Maximum number of days to keep ended jobs, and records in quarantines. The last job of each workflow is always kept.',
     ),
   },
   records: {

@@ -337,7 +337,7 @@ async function publishLines(
     }
     if (ingested.found.aside.records > 0) {
       const count = countWords(ingested.found.aside.records, 'record');
-      reporter.line('warn', `${count} that do not meet the expectations of their fields`);
+      reporter.line('warn', `Set aside, because a field is not as expected: ${count}`);
     }
     const { mode } = definition;
     const published = await reporter.last((report) =>
@@ -345,8 +345,9 @@ async function publishLines(
         held,
         ...report,
         accepted: producer.accepts === true ? ingested.records - ingested.suppressed : undefined,
-        // The published records are kept, and they met the expectations when they were published.
-        ...(end.unchanged
+        // If the source is unchanged, the published records met the expectations when they were published. Accepted
+        // records do not meet them, and say nothing about the source.
+        ...(end.unchanged || producer.accepts === true
           ? {}
           : {
               expected: expectedOf(producer, ingested),

@@ -27,7 +27,7 @@ export const erasePerson: Operation<KeyedCall<'erasure'>> = {
   summary: 'Erase a person',
   description:
     'Removes the records with this email address (case-insensitive) or this ID from every version of the ' +
-    'workflow. Also removes other data about the person: from the events, job logs, errors and run states of ' +
+    'workflow. Also removes other data about the person: from the events, job logs, errors, run states and quarantine of ' +
     'the workflow, from the responses of receivers, and from requests to inspectors. Totals are adjusted and ETags change. A ' +
     'run in progress starts over. Repeating the call is harmless.',
   parameters: [pathParameter('workflowId', 'Workflow ID')],
