@@ -19,6 +19,8 @@ const world = await startWorld({
   '': expectOf,
   '-warn': (source) => expectOf(source, 'warn'),
   '-quarantine': (source) => expectOf(source, 'quarantine'),
+  // Expects nothing.
+  '-plain': () => '',
 });
 after(() => world.stop());
 
@@ -110,10 +112,41 @@ describe('a workflow with a quarantine publishes all but the bad records', { con
   }
 });
 
+describe('a workflow that expects nothing publishes a run with faults, and reports the drift', {
+  concurrency: 4,
+}, () => {
+  for (const source of SOURCES) {
+    test(source.id, async () => {
+      const population = new Population(source, 1);
+      for (let day = 0; day < 6; day += 1) {
+        const job = await world.run(source, '-plain', population.nextDay());
+        assert.deepEqual([job.state, job.findings], ['finished', null]);
+      }
+      const job = await world.run(source, '-plain', broken(population, source));
+      assert.equal(job.state, 'finished');
+      assert.deepEqual(drifts(job).sort(), [
+        'duplicates null',
+        `filled ${source.number.field}`,
+        `type ${source.flip.field}`,
+      ]);
+      const few = await world.run(source, '-plain', FAULTS.few(population.nextDay(), source));
+      assert.ok(drifts(few).includes('records null'), JSON.stringify(few.findings));
+      const types = (await world.events(`${source.id}-plain`)).map(({ type }) => type);
+      assert.equal(types.filter((type) => type === 'workflow_schema_changed').length, 1);
+    });
+  }
+});
+
 /** The findings of expectations. */
 function asked({ findings }: QualityJob): string[] {
   return (findings ?? []).flatMap(({ expectation, field, drift }) =>
     drift ? [] : [`${expectation} ${field}`],
+  );
+}
+
+function drifts({ findings }: QualityJob): string[] {
+  return (findings ?? []).flatMap(({ expectation, field, drift }) =>
+    drift ? [`${expectation} ${field}`] : [],
   );
 }
 
