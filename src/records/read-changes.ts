@@ -9,7 +9,7 @@ import type { ChangedRow, ChangesCursor } from '../store/operations/records.ts';
 import type { DataVersion } from '../store/operations/versions.ts';
 import type { Store } from '../store/store.ts';
 import { csvLine, textOf } from './formats.ts';
-import { checkStillThere, openVersion, PAGE_ROWS, pageRows } from './read.ts';
+import { checkStillThere, openVersion, PAGE_ROWS, PARSED_ROWS, pageRows } from './read.ts';
 
 /** Maximum number of characters that are compared in one turn of the event loop, which takes a few milliseconds. */
 export const COMPARED_CHARACTERS = 65_536;
@@ -73,14 +73,17 @@ export async function openSpan(
 async function numberOf(
   store: Store,
   place: WorkflowRef,
-  { oldest }: DataVersion,
+  newest: DataVersion,
   moment: Moment,
 ): Promise<number> {
   if ('version' in moment) return moment.version;
   const found = await store.records.versionAt({ ...place, at: moment.atMs });
+  // Another version may have been published since `newest` was read, or pruned.
+  if (found !== null) return Math.min(found, newest.number);
+  const { oldest } = await openVersion(store, place);
+  if (oldest > 1) throw await pruned(store, place, oldest);
   // Without a pruned version, there were no records at an earlier time.
-  if (found === null && oldest > 1) throw await pruned(store, place, oldest);
-  return found ?? 0;
+  return 0;
 }
 
 async function pruned(store: Store, place: WorkflowRef, oldest: number): Promise<Problem> {
@@ -124,7 +127,8 @@ export async function* readChanges(
       since,
       until: until.number,
       after,
-      limit: pageRows(until, PAGE_ROWS),
+      // The time for the filter is limited per page.
+      limit: pageRows(until, wanted.matching === undefined ? PAGE_ROWS : PARSED_ROWS),
     });
     await checkStillThere(store, place, oldest);
     await ownTurn(place.teamId);
