@@ -2,12 +2,14 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { startService } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 const EXPECT = `expect:
   fields: { price: { type: number, min: 0 }, town: { oneOf: [Berlin, Paris] } }
   otherwise: quarantine
 `;
 const PUSHED = `source: { type: push }\n${EXPECT}`;
+const DELIVERED = '{"sku":"a","price":-1}\n{"sku":"b","price":2}';
 const names = [
   'replace',
   'twice',
@@ -24,6 +26,10 @@ const names = [
 const service = await startService({
   workflows: {
     ...Object.fromEntries(names.map((name) => [`default/${name}.yaml`, PUSHED])),
+    'default/run.yaml': `source: { type: command, command: ${JSON.stringify(['echo', DELIVERED])} }
+key: [sku]
+${EXPECT}  fresh: 1h
+`,
     'default/append.yaml': `${PUSHED}mode: append\n`,
     'default/strict.yaml': PUSHED.replace('otherwise', 'records: { min: 3 }\n  otherwise'),
   },
@@ -340,6 +346,31 @@ test('a run sets nothing aside of people who are suppressed', async () => {
   await service.call('POST', '/v1/workflows/erased/erase', { email: 'eve@example.com', suppress: true });
   await push('erased', [{ id: 'bad9', price: -1, email: 'eve@example.com' }, ...good(3)]);
   assert.ok(!(await idsOf('erased')).includes('bad9'));
+});
+
+test('what a command delivers is set aside and accepted like what is pushed', async () => {
+  const run = async () => {
+    const { headers } = await service.call('POST', '/v1/workflows/run/queue');
+    const path = `/v1/jobs/${headers.get('x-job-id')}`;
+    return until('the job has finished', async () => {
+      const { body } = await service.call('GET', path);
+      return (body as { state: string }).state === 'finished' ? (body as Pushed) : undefined;
+    });
+  };
+  await run();
+  assert.deepEqual(await idsOf('run'), ['a']);
+  const freshUntil = async () => {
+    const { body } = await service.call('GET', '/v1/workflows/run');
+    return (body as { freshUntil: string }).freshUntil;
+  };
+  const before = await freshUntil();
+  const accepted = await decide('run', 'accept', { ids: ['a'] });
+  assert.equal(accepted.status, 200, accepted.error);
+  assert.deepEqual(await published('run'), { a: -1, b: 2 });
+  assert.equal(await freshUntil(), before, 'accepting is no news from the source');
+  assert.equal((await run()).records.changed, 0);
+  assert.deepEqual(await published('run'), { a: -1, b: 2 }, 'the accepted record stays');
+  assert.deepEqual(await idsOf('run'), ['a']);
 });
 
 test('requests that select nothing sensible are refused', async () => {
