@@ -213,3 +213,23 @@ test('a person is found in messages for people as these write the address, and t
     }
   }
 });
+
+test('a finding about a record of the person loses its ids and its value', () => {
+  const finding = (found: unknown, examples: string[]) => ({
+    expectation: 'type',
+    field: 'price',
+    found,
+    limit: 'number',
+    count: 2,
+    examples,
+    drift: false,
+  });
+  const findings = [finding('n/a', ['person-7f3a', '8']), finding('x', ['8'])];
+  const erased = [finding('[erased]', ['[erased]', '8']), finding('x', ['8'])];
+  const redactor = createRedactor(person(['person-7f3a']));
+  assert.deepEqual(JSON.parse(redactor.findings(JSON.stringify(findings))), erased);
+  const event = JSON.stringify({ data: { error: 'such as "n/a" of the record person-7f3a', findings } });
+  assert.deepEqual(JSON.parse(redactor.event(event, 'people')), {
+    data: { error: '[erased]', findings: erased },
+  });
+});

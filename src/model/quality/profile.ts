@@ -1,22 +1,11 @@
 /** The profile of a run: what its records look like, as numbers per field. Profiles contain no texts of records. */
+import { VALUE_TYPES } from '../expectations/expect.ts';
 
 /**
  * Kinds of filled values. A number without a fraction is an `integer`. The kind of a text is its form: a `numeric`
  * text contains just a number; a `text` has none of the other forms.
  */
-export const VALUE_KINDS = [
-  'text',
-  'number',
-  'integer',
-  'boolean',
-  'list',
-  'object',
-  'url',
-  'email',
-  'date',
-  'datetime',
-  'numeric',
-] as const;
+export const VALUE_KINDS = [...VALUE_TYPES, 'numeric'] as const;
 export type ValueKind = (typeof VALUE_KINDS)[number];
 
 /** Limits of a stored profile. Further fields are only counted. */
