@@ -110,6 +110,10 @@ const MISTAKES: [text: string, ...mistakes: RegExp[]][] = [
     /`expect\.fields\.sku\.matches` must be a regular expression of RE2\. The regular expression "\(" is invalid/,
   ],
   [
+    `${SOURCE}expect: { fields: { sku: { matches: "[a-z]{500}" } } }`,
+    /`expect\.fields\.sku\.matches` repeats too much/,
+  ],
+  [
     `${SOURCE}expect: { fields: { a..b: { filled: 1% } } }`,
     /must be the name of a field, or a path such as address\.city$/,
   ],

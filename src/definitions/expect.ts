@@ -20,6 +20,8 @@ const OF_FIELD = ['type', 'min', 'max', 'filled', 'unique', 'oneOf', 'matches'];
 /** Maximum number of fields with expectations, and of values in `oneOf`: each costs time per record. */
 const MAX_FIELDS = 200;
 const MAX_VALUES = 1_000;
+/** Maximum number of instructions of a compiled pattern: each takes time for every character of a run. */
+const MAX_INSTRUCTIONS = 200;
 /** Types with an order or a length, which `min` and `max` bound. */
 const COUNTED: readonly ValueType[] = ['number', 'integer', 'text', 'url', 'email', 'list'];
 const DATED: readonly ValueType[] = ['date', 'datetime'];
@@ -160,8 +162,9 @@ function checkPattern(field: Section): string | null {
   const pattern = field.text('matches', 1_000, null);
   if (pattern === null) return null;
   try {
-    patternOf(pattern);
-    return pattern;
+    if (patternOf(pattern).programSize() <= MAX_INSTRUCTIONS) return pattern;
+    field.wrong('matches', 'repeats too much: each `{n}` repeats its part of the pattern');
+    return null;
   } catch (error) {
     if (!(error instanceof EvaluationMistake)) throw error;
     field.wrong('matches', `must be a regular expression of RE2. ${error.message}`);

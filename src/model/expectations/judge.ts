@@ -37,6 +37,8 @@ export const PUSH_DROP_PERCENT = 90;
 export const MANY_RECORDS = 20;
 /** An error names at most this many findings. */
 const NAMED = 5;
+/** Sentences shorten longer ids. */
+const MAX_ID = 60;
 
 /** @param sizes the total numbers of records before and after the run */
 export function judge(expected: Expected, sizes: { mode: Mode; before: number; after: number }): Judgment {
@@ -207,9 +209,11 @@ function limitWords({ expectation, limit }: Pick<JobFinding, 'expectation' | 'li
   return expectation === 'unique' ? '' : ` ${limit}`;
 }
 
-function example({ expectation, found, examples: [id, ...others] }: JobFinding): string {
+function example({ expectation, found, examples }: JobFinding): string {
+  const ids = examples.map((id) => (id.length > MAX_ID ? `${id.slice(0, MAX_ID).toWellFormed()}…` : id));
+  const [id] = ids;
   if (id === undefined) return '';
-  if (expectation === 'filled') return `; it is empty in ${listed([id, ...others])}`;
+  if (expectation === 'filled') return `; it is empty in ${listed(ids)}`;
   return `, such as ${JSON.stringify(found)} of the record ${id}`;
 }
 

@@ -45,7 +45,8 @@ export type Published =
 
 /** Maximum number of changed records listed in an event. The body of the event stays under 20 kB in any case. */
 const MAX_DIFFERENCES = 100;
-/** Maximum size of the findings in an event. */
+/** Maximum sizes of the findings of a job, and in an event. */
+const MAX_STORED_FINDINGS_BYTES = 64_000;
 const MAX_FINDINGS_BYTES = 10_000;
 /** Number of records fetched at a time. It is small, because each record may have 1 MiB. */
 const DIFFERENCES_STEP = 10;
@@ -105,7 +106,7 @@ export async function publish(
       records: { before: before.total, after: records.total },
       storedBytes: { before: before.bytes, after: bytes },
     }));
-  const failed = judgment?.findings ?? [];
+  const failed = fittingFindings(judgment?.findings ?? [], MAX_STORED_FINDINGS_BYTES).findings;
   if (error !== undefined) {
     if (failed.length > 0) await setFindings(tx, held, failed);
     if (progress !== undefined) await setProgress(tx, held, progress);
