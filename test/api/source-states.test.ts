@@ -209,6 +209,14 @@ test('a state has the form of its source and at most 1 MiB', async () => {
   }
 });
 
+test('erasing a person reaches a state that was set by hand', async () => {
+  await set('singer', { last: 'ada@example.org', since: 'x' });
+  const erased = await service.call('POST', '/v1/workflows/singer/erase', { email: 'ada@example.org' });
+  assert.equal(erased.status, 200, JSON.stringify(erased.body));
+  const { state } = (await stateOf('singer')).body as { state: Json };
+  assert.deepEqual([state.last === 'ada@example.org', state.since], [false, 'x']);
+});
+
 test('at a shell a state comes from an argument, a file or standard input', async () => {
   await flowhook('state', 'reset', 'module', '--yes');
   const first = await flowhook('state', 'set', 'module', '{"since": "x"}', '--json');
