@@ -595,7 +595,7 @@ export interface Profile {
 }
 
 export interface RecordChange {
-  /** What the version did with the record. `existing`: the oldest state that is stored; what happened before is no longer known. */
+  /** Change that the version made to the record. `existing`: the oldest state that is stored; what happened before is no longer known. */
   type: 'added' | 'changed' | 'removed' | 'existing';
   /** Version that published the change; for `existing` the oldest version that can be read. */
   version: number;
@@ -1116,7 +1116,7 @@ export interface WorkflowStaleEventDataLastJob {
 
 export interface WorkflowStaleEventData {
   workflowId: string;
-  /** How long no run has succeeded, for people. */
+  /** Sentence for people that says how long no run has succeeded. */
   reason: string;
   /** `fresh` of the definition, in milliseconds. */
   freshMs: number;

@@ -262,7 +262,7 @@ const DATA: Readonly<Record<EventType, { description: string; schema: JsonSchema
       'causes `workflow_recovered`.',
     schema: closed({
       workflowId: nonEmpty(),
-      reason: nonEmpty('How long no run has succeeded, for people'),
+      reason: nonEmpty('Sentence for people that says how long no run has succeeded'),
       freshMs: count('`fresh` of the definition, in milliseconds'),
       waitingSince: time(
         'Time of the last successful run, or of a later change of `fresh` or end of a pause',

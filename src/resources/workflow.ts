@@ -193,7 +193,7 @@ export const recordChangeResource = named(
   'RecordChange',
   object({
     type: as(
-      'What the version did with the record. `existing`: the oldest state that is stored; what happened before is no ' +
+      'Change that the version made to the record. `existing`: the oldest state that is stored; what happened before is no ' +
         'longer known',
       choice(['added', 'changed', 'removed', 'existing']),
     ),

@@ -1,12 +1,16 @@
 /** Finds the name that a misspelled name was probably meant to be. */
 
-/** The nearest name by edit distance, if at most a third of its letters differ; otherwise undefined. */
+/**
+ * The nearest name by edit distance, if at most a third of its letters differ; otherwise undefined. Of equally near names
+ * it is the one that begins with the letters written: the end of a name is forgotten more often than a letter mistaken.
+ */
 export function nearest(written: string, names: readonly string[]): string | undefined {
   const plain = plainly(written);
   let best: string | undefined;
-  let bestDistance = Math.max(1, Math.floor(plain.length / 3)) + 1;
+  let bestDistance = Math.max(1, Math.floor(plain.length / 3)) + 0.5;
   for (const name of names) {
-    const distance = editDistance(plain, plainly(name));
+    const known = plainly(name);
+    const distance = editDistance(plain, known) - (known.startsWith(plain) ? 0.5 : 0);
     if (distance < bestDistance) {
       best = name;
       bestDistance = distance;

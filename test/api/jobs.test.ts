@@ -187,7 +187,7 @@ test('lists jobs newest first, with filters, page by page', async () => {
 test('a workflow shows its source, schedule, records and jobs', async () => {
   await inState(await queue('people'), 'finished');
   const { body } = await get('/v1/workflows/people');
-  const { lastJob, nextRunAt, ...workflow } = body as Json;
+  const { lastJob, nextRunAt, history, ...workflow } = body as Json;
   assert.deepEqual(workflow, {
     id: 'people',
     name: 'People',
@@ -196,10 +196,15 @@ test('a workflow shows its source, schedule, records and jobs', async () => {
     schedule: { cron: '0 6 * * 1-5', timezone: 'Europe/Berlin', missed: 'run' },
     paused: false,
     pausedAt: null,
+    freshUntil: null,
+    staleSince: null,
     version: 1,
     records: 1,
+    keep: { versions: 10, days: 30 },
     currentJob: null,
   });
+  const { oldest, ...kept } = history as Json;
+  assert.deepEqual([kept, (oldest as Json).version], [{ versions: 1, bytes: 0 }, 1]);
   assert.equal((lastJob as Json).state, 'finished');
   assert.ok(Date.parse(String(nextRunAt)) > Date.now());
 

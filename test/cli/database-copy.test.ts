@@ -29,6 +29,14 @@ const workflows = {
   type: command
   command: [sh, -c, 'echo reading >&2; printf "%s\\n" "{\\"id\\":1,\\"name\\":\\"Ada 😀\\"}" "{\\"id\\":2,\\"email\\":\\"gone@example.com\\"}"']
 `,
+  'default/checked.yaml': `source:
+  type: command
+  command: [printf, '%s\\n', '{"id":1,"price":10}', '{"id":2,"price":-1}']
+expect:
+  fields:
+    price: { min: 0 }
+  otherwise: quarantine
+`,
 };
 const { webhookId, secret, data } = await fill();
 after(async () => {
@@ -67,6 +75,13 @@ async function fill() {
     states: ['delivered'],
   });
   await receiver.until((received) => received.length === 2, 'the replay');
+  const checked = await service.call('POST', '/v1/workflows/checked/queue');
+  const checkedId = checked.headers.get('x-job-id');
+  for (let state = ''; state !== 'finished'; ) {
+    const job = await service.call('GET', `/v1/jobs/${checkedId}`);
+    state = String((job.body as { state: unknown }).state);
+    assert.notEqual(state, 'failed', JSON.stringify(job.body));
+  }
   const filtered = await service.call('POST', '/v1/integrations/webhooks', {
     workflowId: 'zebras',
     webhookUrl: receiver.url,

@@ -3,7 +3,7 @@ import { Problem } from '../../model/error.ts';
 import type { Moment } from '../../records/read-changes.ts';
 import { parseIsoTime } from '../../std/clock.ts';
 import type { Parameter } from '../route.ts';
-import { invalid, oneOf, timeFrom } from './values.ts';
+import { invalid, oneOf, timeFrom, wholeFrom } from './values.ts';
 
 /**
  * Every value of one parameter, in order; empty if it is absent. Other parameters are not decoded, even if they are
@@ -89,9 +89,7 @@ export function numberParameter(
 ): QueryParameter<number> {
   const schema = { type: 'integer', minimum: least, maximum: most };
   return parameter({ name, description, schema }, (text, what) => {
-    const value = Number(text);
-    if (/^\d{1,15}$/.test(text) && value >= least && value <= most) return value;
-    return invalid(`${what} must be a whole number from ${least} to ${most}`);
+    return wholeFrom(/^\d{1,15}$/.test(text) ? Number(text) : text, what, { least, most });
   });
 }
 
@@ -152,7 +150,7 @@ export function namesParameter(name: string, description: string, most: number):
 export function momentParameter(name: string, description: string): QueryParameter<Moment> {
   const schema = { type: 'string', pattern: '^(\\d{1,15}|\\d{4}-\\d\\d-\\d\\d(T.+)?)$', minLength: 1 };
   return parameter({ name, description, schema, example: '2026-11-20T10:00Z' }, (text, what) => {
-    if (/^\d{1,15}$/.test(text)) return { version: Number(text) };
+    if (/^\d+$/.test(text)) return { version: wholeFrom(Number(text), what, { least: 0, most: MAX_NUMBER }) };
     const atMs = parseIsoTime(text);
     if (atMs !== undefined) return { atMs };
     return invalid(

@@ -162,12 +162,12 @@ const requestBody = jsonBody({
       description: 'Record IDs',
     },
     all: { type: 'boolean', description: '`true` for all records, or all that match `jobId` and `field`' },
-    jobId: { type: 'string', description: 'With `all`: only what this job has set aside' },
+    jobId: { type: 'string', description: 'Selects what this job has set aside. Allowed only with `all`' },
     field: {
       type: 'string',
       minLength: 1,
       maxLength: MAX_TEXT,
-      description: 'With `all`: only records with a reason about this field',
+      description: 'Selects records with a reason about this field. Allowed only with `all`',
     },
     untilJobId: {
       type: 'string',

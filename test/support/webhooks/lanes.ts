@@ -30,11 +30,16 @@ export interface Arrived {
   response: ServerResponse;
 }
 
-/** An endpoint that records requests. `respond` sends the response, immediately or later. */
+/**
+ * An endpoint that records requests. `respond` sends the response, immediately or later. Its path is random, because the
+ * senders of another test may still call a port that was theirs: their requests are refused and not recorded.
+ */
 export async function endpoint(t: TestContext, respond: (arrived: Arrived) => void) {
   const arrived: Arrived[] = [];
   const waiting = new Set<() => void>();
+  const path = `/hook-${randomBytes(8).toString('hex')}`;
   const server = createServer(async (request: IncomingMessage, response) => {
+    if (request.url?.startsWith(path) !== true) return void response.writeHead(404).end();
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const headers = request.headers as Record<string, string>;
@@ -58,7 +63,7 @@ export async function endpoint(t: TestContext, respond: (arrived: Arrived) => vo
   });
   const { port } = server.address() as AddressInfo;
   return {
-    url: `http://127.0.0.1:${port}/hook`,
+    url: `http://127.0.0.1:${port}${path}`,
     arrived,
     async until(count: number): Promise<void> {
       if (arrived.length >= count) return;
