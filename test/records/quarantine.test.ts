@@ -18,6 +18,7 @@ const names = [
   'dropped',
   'pages',
   'formats',
+  'wide',
   'events',
   'paused',
   'full',
@@ -292,6 +293,20 @@ test('NDJSON and CSV have all records that match', async () => {
     assert.equal((await read(query)).status, 400, query);
   }
   assert.equal((await read('?cursor=W10')).status, 400);
+});
+
+test('CSV has at most 1,000 columns of fields, so that wide records do not stall the service', async () => {
+  const wide = (id: string) => ({
+    ...item(id, -1),
+    ...Object.fromEntries(Array.from({ length: 900 }, (_, n) => [`${id}${n}`, n])),
+  });
+  await push('wide', [...good(3), wide('a'), wide('b')]);
+  const response = await fetch(`${service.url}/v1/workflows/wide/quarantine?format=csv`, {
+    headers: { 'x-api-key': service.key },
+  });
+  const [header, ...rows] = (await response.text()).trimEnd().split('\r\n');
+  assert.equal(header?.split(',').length, 4 + 1_000);
+  assert.equal(rows.length, 2);
 });
 
 test('events about the end of a run say how many records it has set aside', async () => {

@@ -17,6 +17,7 @@ import {
 } from '../../resources/quarantine.ts';
 import { grouped } from '../../std/amounts.ts';
 import { toIso } from '../../std/clock.ts';
+import { ownTurn } from '../../std/fair-share.ts';
 import { choice, integer, list, object, text } from '../../std/shape.ts';
 import type { QuarantineCursor, QuarantineSelection } from '../../store/operations/quarantine/entries.ts';
 import type { Store } from '../../store/store.ts';
@@ -33,8 +34,12 @@ import { asPusher, type PushCall } from './push.ts';
 /** Maximum number of ids per request, and maximum length of an id or a field in characters. */
 const MAX_IDS = 1_000;
 const MAX_TEXT = 1_024;
+/** Maximum number of columns of CSV that are fields of records, as in the data. Further fields are left out. */
+const MAX_COLUMNS = 1_000;
 /** Entries that a stream reads at a time. */
 const STREAMED_AT_ONCE = 200;
+/** Bytes of records that a stream formats in one turn of the event loop, because wide records take long to parse. */
+const BYTES_AT_ONCE = 65_536;
 /** The largest number that a cursor of this list may have. */
 const MAX_PLACE = 2_147_483_647;
 /** Entries deleted per transaction. */
@@ -92,7 +97,7 @@ export const listQuarantine: Operation<KeyedCall> = {
     {
       'application/x-ndjson': textContent('One record per line, with the fields of JSON'),
       'text/csv': textContent(
-        'Columns `id`, `_job`, `_setAsideAt` and `_reasons`, then the fields of the records',
+        'Columns `id`, `_job`, `_setAsideAt` and `_reasons`, then up to 1,000 fields of the records',
       ),
     },
   ),
@@ -321,17 +326,20 @@ async function* linesOf(
 ): AsyncGenerator<Uint8Array> {
   if (format === 'ndjson') {
     for await (const page of pagesOf(store, selection)) {
-      yield Buffer.from(page.map((entry) => `${quarantinedLine(entry)}\n`).join(''));
+      if (page.length > 0) yield Buffer.from(page.map((entry) => `${quarantinedLine(entry)}\n`).join(''));
     }
     return;
   }
   // The first pass collects the names of the columns.
   const columns = new Set<string>();
   for await (const page of pagesOf(store, selection)) {
-    for (const { body } of page)
-      for (const name of Object.keys(parseExactly(body) as object)) columns.add(name);
+    for (const { body } of page) {
+      for (const name of Object.keys(parseExactly(body) as object)) {
+        if (name !== 'id' && columns.size < MAX_COLUMNS) columns.add(name);
+      }
+    }
+    if (columns.size === MAX_COLUMNS) break;
   }
-  columns.delete('id');
   const names = [...columns];
   yield Buffer.from(csvLine(['id', ...OWN_COLUMNS, ...names]));
   for await (const page of pagesOf(store, selection)) {
@@ -339,7 +347,7 @@ async function* linesOf(
       const own = csvLine([id, jobId, toIso(setAsideAt), reasonsText(reasons)]).slice(0, -2);
       return names.length === 0 ? `${own}\r\n` : `${own},${csvRow(body, names)}`;
     });
-    yield Buffer.from(rows.join(''));
+    if (rows.length > 0) yield Buffer.from(rows.join(''));
   }
 }
 
@@ -352,7 +360,16 @@ async function* pagesOf(
 ): AsyncGenerator<readonly Quarantined[]> {
   for (let after: QuarantineCursor | undefined; ; ) {
     const page = await store.quarantine.list({ ...selection, after, limit: STREAMED_AT_ONCE });
-    yield page.entries;
+    let [part, bytes]: [Quarantined[], number] = [[], 0];
+    for (const entry of page.entries) {
+      part.push(entry);
+      bytes += entry.bytes;
+      if (bytes < BYTES_AT_ONCE) continue;
+      yield part;
+      [part, bytes] = [[], 0];
+      await ownTurn(selection.teamId);
+    }
+    yield part;
     if (page.next === null) return;
     after = page.next;
   }

@@ -30,7 +30,7 @@ export interface QuarantineCursor {
 /** Rows whose conditions one statement checks. */
 const SCAN_ROWS = 1_000;
 /** Bytes of records that one page has, unless a single record has more. */
-const PAGE_BYTES = 4 * 1_048_576;
+const PAGE_BYTES = 1_048_576;
 const NEWEST: QuarantineCursor = { run: 2_147_483_647, position: 0 };
 
 const RUN = '(select quarantine_run from workflow where team_id = $1 and id = $2)';
