@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { MOST_SET_ASIDE } from '../quality/quarantine.ts';
 import { EXPECT_NOTHING, type JobFinding, type Otherwise, type RecordsExpect } from './expect.ts';
-import { type Expected, findingSentence, fittingFindings, judge } from './judge.ts';
+import { type Expected, findingSentence, fittingFindings, judge, reasonSentence } from './judge.ts';
 
 const finding = (changes: Partial<JobFinding> = {}): JobFinding => ({
   expectation: 'type',
@@ -136,6 +136,22 @@ test('findings of fields are sentences with an example', () => {
     ],
   ];
   for (const [changes, sentence] of cases) assert.equal(findingSentence(finding(changes)), sentence);
+});
+
+test('names and ids from a source cannot look like lines of their own, or control a terminal', () => {
+  const strange = { field: 'a\u001b[2Jb', examples: ['7\r\nBcc: x@example.com'] };
+  assert.equal(
+    findingSentence(finding({ expectation: 'max', found: 3, limit: 2, count: 1, ...strange })),
+    '`a[2Jb` of 1 record is more than 2, such as 3 of the record 7 Bcc: x@example.com',
+  );
+  assert.equal(
+    findingSentence(finding({ expectation: 'new', found: 3, limit: '', count: 1, drift: true, ...strange })),
+    '`a[2Jb` is new: 1 record (3 %) has it',
+  );
+  assert.equal(
+    reasonSentence({ expectation: 'max', field: 'a\nb', found: 3, limit: 2 }),
+    '`a b` is more than 2: 3',
+  );
 });
 
 test('only as many findings are listed as fit', () => {

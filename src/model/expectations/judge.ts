@@ -1,5 +1,6 @@
 /** Decides whether a run meets the expectations of its workflow, and says what it does not meet. */
 import { countWords, listed } from '../../std/amounts.ts';
+import { printable } from '../../std/printable.ts';
 import { driftSentence } from '../quality/drift.ts';
 import { isTooMuchAside, MOST_SET_ASIDE } from '../quality/quarantine.ts';
 import type { Mode } from '../workflow.ts';
@@ -121,8 +122,10 @@ function change(before: number, after: number): number {
   return before === 0 ? 0 : ((after - before) * 100) / before;
 }
 
-/** If most records are bad, it is the expectation or the source that is wrong, and not single records. */
-/** Why so many bad records cannot be set aside. */
+/**
+ * Why so many bad records cannot be set aside. If most records are bad, it is the expectation or the source that is
+ * wrong, and not single records.
+ */
 function asideFindings({ emitted = 0, aside = { records: 0, bytes: 0 } }: Expected): JobFinding[] {
   const { records: count, bytes } = aside;
   const of = (expectation: string, found: number, limit: number): JobFinding[] => [
@@ -159,7 +162,15 @@ export function fittingFindings(
 
 /** A finding as a part of a sentence, without a final period. */
 export function findingSentence(finding: JobFinding): string {
-  if (finding.drift) return driftSentence(finding);
+  return inOneLine(finding.drift ? driftSentence(finding) : unmetSentence(finding));
+}
+
+/** Field names and ids come from the source: they must not look like lines of their own in logs, mails and terminals. */
+function inOneLine(sentence: string): string {
+  return printable(sentence.replaceAll(/[\t\r\n]+/g, ' '));
+}
+
+function unmetSentence(finding: JobFinding): string {
   const { expectation, field, found, limit, count } = finding;
   const name = field === null ? `expect.${expectation}` : `expect.fields.${field}.${expectation}`;
   const there = countWords(count, 'record');
@@ -192,7 +203,9 @@ export function reasonSentence(
   reason: Pick<JobFinding, 'expectation' | 'field' | 'found' | 'limit'>,
 ): string {
   const { expectation, field, found } = reason;
-  return `\`${field}\` ${MISMATCH[expectation] ?? `does not meet \`${expectation}\``}${limitWords(reason)}: ${JSON.stringify(found)}`;
+  return inOneLine(
+    `\`${field}\` ${MISMATCH[expectation] ?? `does not meet \`${expectation}\``}${limitWords(reason)}: ${JSON.stringify(found)}`,
+  );
 }
 
 /** After "`price` of 12 records". */

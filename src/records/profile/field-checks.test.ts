@@ -50,6 +50,18 @@ test('a finding has the first value, the number of records and the first five id
   assert.deepEqual(broken[3], [{ field: 'price', expectation: 'type', found: 'n/a 3', limit: 'number' }]);
 });
 
+test('a record has at most ten reasons, however many fields are wrong; the findings name all fields', () => {
+  const names = Array.from({ length: 30 }, (_, n) => `f${n}`);
+  const record = { id: 'a', ...Object.fromEntries(names.map((name) => [name, 'x'])) };
+  const { broken, findings } = run(
+    Object.fromEntries(names.map((name) => [name, { matches: `^${'y'.repeat(900)}` }])),
+    [record],
+  );
+  assert.equal(broken[0]?.length, 10);
+  assert.ok(String(broken[0]?.[0]?.limit).length <= 101);
+  assert.equal(findings.length, 30);
+});
+
 test('missing, null and empty values are not filled, and only `filled` is about them', () => {
   const records = [{ id: 'a', mail: 'x' }, { id: 'b' }, { id: 'c', mail: null }, { id: 'd', mail: '' }];
   const { broken, findings } = run({ mail: { filled: 50, type: 'email', unique: true } }, records);

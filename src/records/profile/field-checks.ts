@@ -17,6 +17,8 @@ export type Broken = Pick<JobFinding, 'expectation' | 'found' | 'limit'> & { fie
 
 /** Values in findings are shortened to this number of characters. */
 const SHOWN = 100;
+/** Maximum number of reasons per record. The findings of the run count all. */
+const MAX_BROKEN = 10;
 /** A longer text does not match a pattern: the time of a search grows with the text. */
 const MAX_MATCHED = 10_000;
 
@@ -121,7 +123,8 @@ class FieldCheck {
     check.count += 1;
     if (examples.length < MAX_EXAMPLES) examples.push(this.#current.id);
     this.#current.broken ??= [];
-    this.#current.broken.push({ field: this.name, expectation, found, limit });
+    if (this.#current.broken.length < MAX_BROKEN)
+      this.#current.broken.push({ field: this.name, expectation, found, limit });
   }
 
   noteEmpty(): void {
@@ -188,7 +191,7 @@ function checksOf(
   }
   if (matches !== null) {
     const pattern = patternOf(matches);
-    add('matches', matches, (value) => {
+    add('matches', shown(matches), (value) => {
       return typeof value !== 'string' || value.length > MAX_MATCHED || !pattern.test(value);
     });
   }
