@@ -21,15 +21,9 @@ export function fieldsOf(records: readonly DataRecord[]): string[] {
   ];
 }
 
-/** Decodes the URL parameter: comma-separated, encoded names. Undefined means the default columns. */
+/** The columns in the address. Undefined means the default columns. */
 export function chosenFields(value: string | undefined): string[] | undefined {
-  return value?.split(',').map((name) => {
-    try {
-      return decodeURIComponent(name);
-    } catch {
-      return name;
-    }
-  });
+  return value === undefined ? undefined : namesFrom(value);
 }
 
 /** Always includes the id, which opens the record. */
