@@ -31,6 +31,7 @@ export type {
   InspectorAnswer,
   Job,
   JobCounts,
+  JobFinding,
   Key,
   LogLine,
   MadeKey,

@@ -1,6 +1,7 @@
 /** Tasks in the dashboard, in a real browser that all tests of this process share. */
 import './administration.ts';
 import './data.ts';
+import './history.ts';
 import './keyboard.ts';
 import './messages.ts';
 import './rules.ts';

@@ -1,63 +1,116 @@
 /** Changes of records, with old and new values. */
-import { Badge, Group, Text } from '@mantine/core';
-import type { Change } from '../../../client/src/flowhook-client.ts';
+import { Anchor, Badge, Group, Text, UnstyledButton } from '@mantine/core';
+import type { Change, RecordChange } from '../../../client/src/flowhook-client.ts';
 import styles from './change-list.module.css';
 import { Copy } from './copy.tsx';
 
 interface ChangeListProps {
   changes: readonly Change[];
+  /** Opens a record. Without it, ids are not clickable. */
+  onOpen?: (recordId: string) => void;
+  /** Chooses a field. Without it, names of fields are not clickable. */
+  onField?: (name: string) => void;
+  /** Shows in which version each record got its last state. */
+  withVersions?: boolean;
 }
 
 const LOOKS = {
   added: { label: '+ Added', color: 'green' },
   changed: { label: '~ Changed', color: 'orange' },
   removed: { label: '− Removed', color: 'red' },
+  existing: { label: 'Oldest known state', color: 'gray' },
 } as const;
 
 /** Values are untrusted, so they are rendered as text, never as markup. */
-export function ChangeList({ changes }: ChangeListProps) {
+export function ChangeList({ changes, onOpen, onField, withVersions = false }: ChangeListProps) {
   return (
     <ul className={styles.list}>
       {changes.map((change) => (
         <li key={`${change.version} ${change.id}`} className={styles.change}>
           <Group gap="xs" wrap="nowrap" miw={0}>
-            <Badge variant="light" color={LOOKS[change.type].color} className={styles.type}>
-              {LOOKS[change.type].label}
-            </Badge>
-            <Text span inherit ff="monospace" truncate title={change.id}>
-              {change.id}
-            </Text>
+            <ChangeType type={change.type} />
+            {onOpen === undefined ? (
+              <Text span inherit ff="monospace" truncate title={change.id}>
+                {change.id}
+              </Text>
+            ) : (
+              <Anchor
+                component="button"
+                type="button"
+                inherit
+                c="inherit"
+                ff="monospace"
+                truncate
+                title={change.id}
+                onClick={() => onOpen(change.id)}
+              >
+                {change.id}
+              </Anchor>
+            )}
             <Copy value={change.id} label={`Copy ${change.id}`} />
+            {withVersions && (
+              <Text span size="xs" c="dimmed" ms="auto" className="numbers" style={{ flex: 'none' }}>
+                Version {change.version}
+              </Text>
+            )}
           </Group>
-          <Fields change={change} />
+          <ChangedFields change={change} onField={onField} />
         </li>
       ))}
     </ul>
   );
 }
 
-function Fields({ change: { type, fields = [], record } }: { change: Change }) {
-  if (type === 'removed') return null;
+export function ChangeType({ type }: { type: keyof typeof LOOKS }) {
+  return (
+    <Badge variant="light" color={LOOKS[type].color} className={styles.type}>
+      {LOOKS[type].label}
+    </Badge>
+  );
+}
+
+/** The fields of an added record, or those that changed, with their previous values. */
+export function ChangedFields({
+  change: { type, fields = [], record },
+  onField,
+}: {
+  change: Pick<RecordChange, 'type' | 'fields' | 'record'>;
+  onField?: ((name: string) => void) | undefined;
+}) {
   const shown =
-    type === 'changed' || record === undefined
+    record === undefined
       ? fields
       : Object.entries(record).flatMap(([key, value]) =>
           key === 'id' ? [] : [{ key, value, previousValue: undefined }],
         );
+  if (shown.length === 0) return null;
+  const hasPrevious = type === 'changed' || type === 'removed';
   return (
     <dl className={styles.fields}>
       {shown.map(({ key, value, previousValue }) => (
         <div key={key} className={styles.field}>
-          <dt>{key}</dt>
+          <dt>
+            {onField === undefined ? (
+              key
+            ) : (
+              <UnstyledButton
+                className={styles.name}
+                title={`Only changes of ${key}`}
+                onClick={() => onField(key)}
+              >
+                {key}
+              </UnstyledButton>
+            )}
+          </dt>
           <dd>
+            {hasPrevious && <del title={words(previousValue)}>{words(previousValue)}</del>}
             {type === 'changed' && (
               <>
-                <del title={words(previousValue)}>{words(previousValue)}</del>
                 <span aria-hidden="true"> → </span>
                 <span className="visually-hidden">changed to</span>
               </>
             )}
-            <ins title={words(value)}>{words(value)}</ins>
+            {type !== 'removed' && <ins title={words(value)}>{words(value)}</ins>}
           </dd>
         </div>
       ))}

@@ -160,3 +160,8 @@ export function placeOf(span: Span, axis: Span): { left: number; width: number }
   const width = Math.max(0.6, onAxis(span.toMs) - onAxis(span.fromMs));
   return { left: Math.min(100 - width, onAxis(span.fromMs)), width };
 }
+
+/** Replaces characters that are not safe in every file system. */
+export function fileName(text: string): string {
+  return text.replace(/[^A-Za-z0-9_-]+/g, '_').slice(0, 100);
+}

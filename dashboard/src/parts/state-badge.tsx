@@ -16,6 +16,7 @@ export type State =
   | 'active'
   | 'paused'
   | 'failing'
+  | 'stale'
   | 'expired'
   | 'revoked'
   | 'valid'
@@ -39,6 +40,7 @@ const LOOKS: Record<State, [icon: IconName, color: string]> = {
   active: ['check', 'green'],
   paused: ['pause', 'gray'],
   failing: ['warning', 'orange'],
+  stale: ['clock', 'orange'],
   expired: ['clock', 'gray'],
   revoked: ['ban', 'gray'],
   valid: ['check', 'green'],

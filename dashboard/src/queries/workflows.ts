@@ -1,5 +1,6 @@
 /** Queries for workflows, definitions, records and changes. */
 import type { Change } from '../../../client/src/flowhook-client.ts';
+import { linesOf } from '../../../client/src/lines.ts';
 import { flowhook } from '../client.ts';
 import { ask, listQuery } from './list.ts';
 
@@ -70,28 +71,70 @@ export const recordList = ({ workflowId, version, q }: RecordFilter) => ({
 
 interface ChangeFilter {
   workflowId: string;
-  version: number;
-  type?: Change['type'] | undefined;
+  /** Versions (digits) or ISO 8601 times. */
+  since: string;
+  until: string;
+  type?: string | undefined;
+  /** Empty for all. */
+  fields?: readonly string[];
   /** The maximum number of changes. */
   most: number;
 }
 
-/** A larger version is not searched to its end for changes of one type: that would take too long. */
-export const MAX_SCANNED = 50_000;
-
-export const changesQuery = ({ workflowId, version, type, most }: ChangeFilter) =>
+/** `from` and `to` are the versions that were compared. */
+export const changesQuery = ({ workflowId, since, until, type, fields = [], most }: ChangeFilter) =>
   ask(
-    ['versions', 'one', workflowId, 'changes', { version, type, most }],
+    ['versions', 'one', workflowId, 'changes', { since, until, type, fields, most }],
     async (signal) => {
+      const response = await flowhook.workflows.changesAs('ndjson', workflowId, {
+        since,
+        until,
+        type: type === undefined ? undefined : [type as Change['type']],
+        field: fields.length === 0 ? undefined : fields,
+        signal,
+      });
+      const from = Number(response.headers.get('x-since-version'));
+      const to = Number(response.headers.get('x-data-version'));
       const changes: Change[] = [];
-      let scanned = 0;
-      const all = flowhook.workflows.changes(workflowId, { since: version - 1, until: version, signal });
-      for await (const change of all) {
-        scanned += 1;
-        if (type === undefined || change.type === type) changes.push(change);
-        if (changes.length >= most || scanned >= MAX_SCANNED) return { changes, scanned, isAll: false };
+      for await (const line of linesOf(response, { patienceMs: PATIENCE_MS, signal })) {
+        if (changes.length >= most) return { changes, from, to, isAll: false };
+        changes.push(JSON.parse(line));
       }
-      return { changes, scanned, isAll: true };
+      return { changes, from, to, isAll: true };
     },
     { staleTime: 'static' },
+  );
+
+/** A change of few records among many may take long to be found. */
+const PATIENCE_MS = 60_000;
+
+/** What versions did with a record, newest first. */
+export const recordHistoryList = (workflowId: string, recordId: string) =>
+  listQuery(['versions', 'list', workflowId, 'record', recordId], (cursor, signal) =>
+    flowhook.workflows.recordHistory(workflowId, recordId, { limit: 50, signal }).page(cursor),
+  );
+
+/** The fields of the first records of a version, in order of appearance. */
+export const fieldNamesQuery = (workflowId: string, version: number) =>
+  ask(
+    ['records', 'fields', workflowId, version],
+    async (signal) => {
+      const { items } = await flowhook.workflows.dataPage(workflowId, { limit: 50, version, signal });
+      return [...new Set(items.flatMap((record) => Object.keys(record)))];
+    },
+    { staleTime: 'static' },
+  );
+
+/** The stream does not name the kind `quarantine`: what is there changes with the versions. */
+export const quarantineList = (
+  workflowId: string,
+  filter: { jobId?: string | undefined; field?: string | undefined },
+) =>
+  listQuery(['versions', 'list', workflowId, 'quarantine', filter], (cursor, signal) =>
+    flowhook.quarantine.list(workflowId, { ...filter, limit: 100, signal }).page(cursor),
+  );
+
+export const quarantinedQuery = (workflowId: string, recordId: string) =>
+  ask(['versions', 'one', workflowId, 'quarantine', recordId], (signal) =>
+    flowhook.quarantine.get(workflowId, recordId, { signal }),
   );

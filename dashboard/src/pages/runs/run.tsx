@@ -18,6 +18,7 @@ import { Duration, Prose, Time } from '../../parts/values.tsx';
 import { jobQuery } from '../../queries/jobs.ts';
 import { changesQuery } from '../../queries/workflows.ts';
 import { useSession } from '../../session.tsx';
+import { Findings } from './findings.tsx';
 import styles from './log.module.css';
 import { attemptLog, RunLog } from './log.tsx';
 import { Counts, ORIGINS } from './runs.tsx';
@@ -67,6 +68,7 @@ function Shown({ job }: { job: Job }) {
       <Stack gap="lg">
         <Failure job={job} />
         <RunFacts job={job} />
+        <Findings job={job} />
         <Section title="Timeline">
           <RunTimeline job={job} />
         </Section>
@@ -182,7 +184,9 @@ function Actions({ job }: { job: Job }) {
 }
 
 function RunFacts({ job }: { job: Job }) {
-  const { queuedAt, startedAt, finishedAt, attempt, origin, version, records, progress, nextAttemptAt } = job;
+  const { id, workflowId, queuedAt, startedAt, finishedAt, attempt, origin, version, records, progress } =
+    job;
+  const { nextAttemptAt, quarantined } = job;
   const facts: Fact[] = [
     ['Queued', <Time key="queued" at={queuedAt} />],
     ['Time in queue', <Duration key="waited" from={queuedAt} to={startedAt ?? finishedAt} />],
@@ -203,6 +207,18 @@ function RunFacts({ job }: { job: Job }) {
     ]);
   }
   if (version !== null) facts.push(['Version', count(version)]);
+  if (quarantined !== null && quarantined > 0)
+    facts.push([
+      'Set aside',
+      <PageLink
+        key="aside"
+        to="/workflows/$workflowId/quarantine"
+        params={{ workflowId }}
+        search={{ job: id }}
+      >
+        {many(quarantined, 'record')}
+      </PageLink>,
+    ]);
   return <Facts facts={facts} />;
 }
 
@@ -217,7 +233,15 @@ function Next({ job: { attempt, nextAttemptAt } }: { job: Job }) {
 const SHOWN = 20;
 
 function RunChanges({ job, version }: { job: Job; version: number }) {
-  const { data, error } = useQuery(changesQuery({ workflowId: job.workflowId, version, most: SHOWN }));
+  const navigate = useNavigate();
+  const { data, error } = useQuery(
+    changesQuery({
+      workflowId: job.workflowId,
+      since: String(version - 1),
+      until: String(version),
+      most: SHOWN,
+    }),
+  );
   const all = (job.records?.added ?? 0) + (job.records?.changed ?? 0) + (job.records?.removed ?? 0) - SHOWN;
   if (error !== null && data === undefined)
     return (
@@ -228,7 +252,16 @@ function RunChanges({ job, version }: { job: Job; version: number }) {
     );
   return (
     <Stack gap="xs">
-      <ChangeList changes={data?.changes ?? []} />
+      <ChangeList
+        changes={data?.changes ?? []}
+        onOpen={(record) =>
+          void navigate({
+            to: '/workflows/$workflowId/changes',
+            params: { workflowId: job.workflowId },
+            search: { version: String(version), record },
+          })
+        }
+      />
       <Text size="xs">
         <PageLink
           to="/workflows/$workflowId/changes"

@@ -2,7 +2,6 @@
 import {
   Button,
   Checkbox,
-  Drawer,
   Group,
   Menu,
   Popover,
@@ -15,15 +14,14 @@ import {
 import { useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
 import { useEffect, useMemo, useState } from 'react';
-import type { DataRecord, Version, Workflow } from '../../../../client/src/flowhook-client.ts';
+import type { Version, Workflow } from '../../../../client/src/flowhook-client.ts';
 import { ActionButton } from '../../parts/action.tsx';
-import { JsonView } from '../../parts/code.tsx';
-import { Copy, CopyAsCurl } from '../../parts/copy.tsx';
+import { CopyAsCurl } from '../../parts/copy.tsx';
 import { curl } from '../../parts/curl.ts';
 import { DataTable } from '../../parts/data-table.tsx';
 import { FilterBar } from '../../parts/filter-bar.tsx';
 import { useFilters } from '../../parts/filters.ts';
-import { count, many, relative } from '../../parts/format.ts';
+import { count, fileName, many, relative } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { EmptyState, PageLink } from '../../parts/page.tsx';
 import { useNow } from '../../parts/values.tsx';
@@ -31,7 +29,9 @@ import { useList } from '../../queries/list.ts';
 import { recordList, versionList, workflowQuery } from '../../queries/workflows.ts';
 import styles from './data.module.css';
 import { recordColumns } from './record-columns.tsx';
+import { RecordDrawer } from './record-drawer.tsx';
 import { chosenFields, fieldsOf, shownFields, sorted } from './records.ts';
+import { namesIn } from './span.ts';
 
 export function DataTab() {
   const { workflowId } = useParams({ from: '/workflows/$workflowId' });
@@ -45,21 +45,26 @@ export function DataTab() {
 
 function Records({ workflow }: { workflow: Workflow }) {
   const { id: workflowId, version: newest } = workflow;
-  const filters = useFilters('version', 'q', 'columns', 'sort');
-  const { q, columns: chosen, sort } = filters.values;
+  const filters = useFilters('version', 'q', 'columns', 'sort', 'record', 'show');
+  const { set } = filters;
+  const { q, columns: chosen, sort, record: opened } = filters.values;
   const chosenVersion = Number(filters.values.version ?? '') || 0;
   const [followed, setFollowed] = useFollowed(newest);
   const version = chosenVersion > 0 ? chosenVersion : followed;
   const list = useList(recordList({ workflowId, version, q }));
   const { rows: versions } = useList(versionList(workflowId));
-  const [opened, setOpened] = useState<DataRecord | null>(null);
   const fields = useMemo(() => fieldsOf(list.rows), [list.rows]);
   const shown = shownFields(fields, chosenFields(chosen));
   const shownKey = JSON.stringify(shown);
   // biome-ignore lint/correctness/useExhaustiveDependencies: the array of fields is new on each render
   const columns = useMemo(
-    () => recordColumns({ fields: shown, rows: list.rows, onOpen: setOpened }),
-    [shownKey, list.rows],
+    () =>
+      recordColumns({
+        fields: shown,
+        rows: list.rows,
+        onOpen: ({ id }) => set({ record: id, show: undefined }),
+      }),
+    [shownKey, list.rows, set],
   );
   const rows = useMemo(() => sorted(list.rows, sort), [list.rows, sort]);
   const setVersion = (chosen: number | undefined) => {
@@ -82,9 +87,7 @@ function Records({ workflow }: { workflow: Workflow }) {
         <ColumnPicker
           fields={fields}
           shown={shown}
-          onChange={(names) =>
-            filters.set({ columns: names?.map((name) => encodeURIComponent(name)).join(',') })
-          }
+          onChange={(names) => filters.set({ columns: names === undefined ? undefined : namesIn(names) })}
         />
         <ExportMenu workflowId={workflowId} version={version} query={query} isWhole={q === undefined} />
         <CopyAsCurl
@@ -151,7 +154,12 @@ function Records({ workflow }: { workflow: Workflow }) {
           </ActionButton>
         </Group>
       )}
-      <RecordDrawer record={opened} onClose={() => setOpened(null)} />
+      <RecordDrawer
+        workflowId={workflowId}
+        filters={filters}
+        record={list.rows.find(({ id }) => id === opened)}
+        first="fields"
+      />
     </>
   );
 }
@@ -330,36 +338,6 @@ function ExportMenu({
         ))}
       </Menu.Dropdown>
     </Menu>
-  );
-}
-
-/** Replaces characters that are not safe in every file system. */
-function fileName(workflowId: string): string {
-  return workflowId.replace(/[^A-Za-z0-9_-]+/g, '_').slice(0, 100);
-}
-
-function RecordDrawer({ record, onClose }: { record: DataRecord | null; onClose: () => void }) {
-  return (
-    <Drawer
-      opened={record !== null}
-      onClose={onClose}
-      position="right"
-      size="min(560px, 100vw)"
-      title={
-        record !== null && (
-          <Group gap={4} wrap="nowrap" miw={0}>
-            <Text span fw={600} truncate title={record.id}>
-              Record {record.id}
-            </Text>
-            <Copy value={record.id} label="Copy id" />
-          </Group>
-        )
-      }
-    >
-      {record !== null && (
-        <JsonView value={record} label={`Record ${record.id}`} maxHeight="calc(100dvh - 110px)" />
-      )}
-    </Drawer>
   );
 }
 

@@ -1,5 +1,6 @@
 /** Which fields of records are columns, in which order, and how records are sorted. */
 import type { DataRecord } from '../../../../client/src/flowhook-client.ts';
+import { namesFrom } from './span.ts';
 
 /** The number of columns by default. */
 const SHOWN = 10;

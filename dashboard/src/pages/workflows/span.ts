@@ -105,11 +105,6 @@ export function changesSearch(
   return query.toString().replaceAll('%3A', ':');
 }
 
-/** Replaces characters that are not safe in every file system. */
-export function fileName(text: string): string {
-  return text.replace(/[^A-Za-z0-9_-]+/g, '_').slice(0, 100);
-}
-
 /** When a version was published; undefined if it is not among the loaded ones. */
 export function publishedAt(versions: readonly Version[], number: number): string | undefined {
   return versions.find((version) => version.number === number)?.publishedAt;

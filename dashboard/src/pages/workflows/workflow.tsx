@@ -21,6 +21,7 @@ const TABS = {
   data: 'Data',
   runs: 'Runs',
   changes: 'Changes',
+  quarantine: 'Quarantine',
   webhooks: 'Webhooks',
   feeds: 'Feeds',
   definition: 'Definition',
@@ -54,6 +55,7 @@ export function WorkflowPage() {
       />
       <WorkflowFacts workflow={workflow} />
       {workflow !== undefined && <Trouble workflow={workflow} />}
+      {workflow !== undefined && <Stale workflow={workflow} />}
       <Tabs
         value={tab}
         keepMounted={false}
@@ -81,7 +83,7 @@ export function WorkflowPage() {
   );
 }
 
-function State({ workflow: { paused, pausedAt, currentJob, lastJob } }: { workflow: Workflow }) {
+function State({ workflow: { paused, pausedAt, staleSince, currentJob, lastJob } }: { workflow: Workflow }) {
   const job = currentJob ?? lastJob;
   return (
     <Group gap="sm">
@@ -91,6 +93,7 @@ function State({ workflow: { paused, pausedAt, currentJob, lastJob } }: { workfl
           title={pausedAt === null ? undefined : `Since ${absolute(pausedAt, 'local')}`}
         />
       )}
+      {staleSince !== null && <StateBadge state="stale" title={`Since ${absolute(staleSince, 'local')}`} />}
       {job !== null && (
         <PageLink to="/runs/$jobId" params={{ jobId: job.id }} c="inherit">
           <StateBadge
@@ -164,6 +167,17 @@ function Trouble({ workflow: { lastJob } }: { workflow: Workflow }) {
   );
 }
 
+/** Nothing has come for too long. Shown on every tab, as a failed run is. */
+function Stale({ workflow: { staleSince, freshUntil } }: { workflow: Workflow }) {
+  if (staleSince === null) return null;
+  return (
+    <Alert color="orange" icon={<Icon name="clock" />} py="xs" mb="md" role="status">
+      A run had to succeed by <Time at={freshUntil} as="itself" />, and none did. The records are older than
+      the definition allows (<code>fresh</code>).
+    </Alert>
+  );
+}
+
 function Unknown({ workflowId }: { workflowId: string }) {
   return (
     <>
@@ -179,7 +193,7 @@ function Unknown({ workflowId }: { workflowId: string }) {
   );
 }
 
-const NAMES = ['Records', 'Version', 'Source', 'Mode', 'Schedule', 'Next run'] as const;
+const NAMES = ['Records', 'Version', 'Source', 'Mode', 'Schedule', 'Next run', 'Fresh until'] as const;
 
 /** The key facts of a workflow, with placeholders while they load. */
 function WorkflowFacts({ workflow }: { workflow: Workflow | undefined }) {
@@ -197,13 +211,14 @@ function WorkflowFacts({ workflow }: { workflow: Workflow | undefined }) {
 }
 
 function factsOf(workflow: Workflow): Record<(typeof NAMES)[number], ReactNode> {
-  const { records, version, source, mode, nextRunAt, schedule, paused } = workflow;
+  const { records, version, source, mode, nextRunAt, schedule, paused, freshUntil } = workflow;
   return {
     Records: count(records),
     Version: version === 0 ? 'None yet' : count(version),
     Source: source.type,
     Mode: mode,
     Schedule: scheduleWords(workflow),
+    'Fresh until': <Time at={freshUntil} none={paused ? 'Paused' : 'No limit'} />,
     'Next run': paused ? 'Paused' : schedule === null ? '–' : <Time at={nextRunAt} />,
   };
 }

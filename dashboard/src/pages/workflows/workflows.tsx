@@ -18,6 +18,7 @@ import { useList } from '../../queries/list.ts';
 import { type WebhookBadge, webhookBadgesQuery } from '../../queries/webhooks.ts';
 import { RECENT_JOBS, workflowList } from '../../queries/workflows.ts';
 import { useSession } from '../../session.tsx';
+import { Remarks } from '../runs/findings.tsx';
 import { isDue } from './definition.ts';
 import { NewWorkflow } from './new-workflow.tsx';
 import { useRunNow } from './use-run-now.ts';
@@ -82,6 +83,22 @@ function workflowColumns({
         version === 0 ? <Dim>None yet</Dim> : <span className="numbers">{count(records)}</span>,
     },
     {
+      id: 'versions',
+      header: 'Changes',
+      width: 'fits',
+      cell: ({ id, name, history }) =>
+        history.versions === 0 ? null : (
+          <PageLink
+            to="/workflows/$workflowId/changes"
+            params={{ workflowId: id }}
+            aria-label={`Changes of ${name}`}
+            className="numbers"
+          >
+            {many(history.versions, 'version')}
+          </PageLink>
+        ),
+    },
+    {
       id: 'runs',
       header: 'Last 14 runs',
       width: 'fits',
@@ -102,7 +119,7 @@ function workflowColumns({
   ];
 }
 
-function Name({ workflow: { id, name, paused } }: { workflow: Workflow }) {
+function Name({ workflow: { id, name, paused, staleSince } }: { workflow: Workflow }) {
   return (
     <Stack gap={0} miw={0}>
       <Group gap="xs" wrap="nowrap" miw={0}>
@@ -114,6 +131,11 @@ function Name({ workflow: { id, name, paused } }: { workflow: Workflow }) {
         {paused && (
           <Text span size="xs" style={{ flex: 'none' }}>
             <StateBadge state="paused" />
+          </Text>
+        )}
+        {staleSince !== null && (
+          <Text span size="xs" style={{ flex: 'none' }}>
+            <StateBadge state="stale" title={`Since ${absolute(staleSince, 'local')}`} />
           </Text>
         )}
       </Group>
@@ -142,6 +164,7 @@ function LastRun({ workflow: { currentJob, lastJob } }: { workflow: Workflow }) 
           <Time at={job.finishedAt ?? job.startedAt ?? job.queuedAt} />
         </Dim>
       </Group>
+      {lastJob !== null && <Remarks job={lastJob} />}
       {error !== null && (
         // The message must not widen the column.
         <Message text={error} isBad fz="xs" w={0} miw="100%" />

@@ -1,0 +1,277 @@
+/** The quarantine of a workflow: records that did not meet an expectation. They are accepted or dropped here. */
+import { Anchor, Button, Drawer, Group, Skeleton, Stack, Text, Title } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useParams } from '@tanstack/react-router';
+import { useMemo, useState } from 'react';
+import type { QuarantinedRecord, QuarantineSelection } from '../../../../client/src/flowhook-client.ts';
+import { flowhook } from '../../client.ts';
+import { ActionButton, useAction } from '../../parts/action.tsx';
+import { JsonView } from '../../parts/code.tsx';
+import { timeColumn } from '../../parts/columns.tsx';
+import { CopyAsCurl } from '../../parts/copy.tsx';
+import { DataTable } from '../../parts/data-table.tsx';
+import { FilterBar } from '../../parts/filter-bar.tsx';
+import { useFilters } from '../../parts/filters.ts';
+import { count, fileName, many } from '../../parts/format.ts';
+import { Icon } from '../../parts/icon.tsx';
+import { EmptyState, ErrorBox, PageLink } from '../../parts/page.tsx';
+import type { Column } from '../../parts/rows.tsx';
+import { Note, Prose } from '../../parts/values.tsx';
+import { useList } from '../../queries/list.ts';
+import { quarantinedQuery, quarantineList, workflowQuery } from '../../queries/workflows.ts';
+import { useSession } from '../../session.tsx';
+
+/** The maximum number of ids in one request. */
+const MOST_IDS = 1_000;
+
+export function QuarantineTab() {
+  const { workflowId } = useParams({ from: '/workflows/$workflowId' });
+  const filters = useFilters('job', 'field', 'record');
+  const { job: jobId, field, record } = filters.values;
+  const { can } = useSession();
+  const { data: workflow } = useQuery(workflowQuery(workflowId));
+  const list = useList(quarantineList(workflowId, { jobId, field }));
+  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
+  const { set } = filters;
+  const columns = useMemo(() => columnsOf((id) => set({ record: id })), [set]);
+  const isFiltered = jobId !== undefined || field !== undefined;
+  const query = new URLSearchParams({
+    ...(jobId === undefined ? {} : { jobId }),
+    ...(field === undefined ? {} : { field }),
+  }).toString();
+  const path = `/workflows/${encodeURIComponent(workflowId)}/quarantine${query === '' ? '' : `?${query}`}`;
+  const fields = [...new Set(list.rows.flatMap(({ reasons }) => reasons.map((reason) => reason.field)))];
+  // What runs set aside while the user reads must not be accepted with the rest.
+  const untilJobId = workflow?.lastJob?.id;
+  const choice: { selection: QuarantineSelection; words: string } =
+    selected.size > 0
+      ? {
+          selection: { ids: [...selected].slice(0, MOST_IDS) },
+          words: many(Math.min(selected.size, MOST_IDS), 'record'),
+        }
+      : {
+          selection: {
+            all: true,
+            jobId,
+            field,
+            ...(untilJobId === undefined ? {} : { untilJobId }),
+          },
+          words:
+            isFiltered && list.hasMore
+              ? 'all records that match the filters'
+              : many(isFiltered ? list.rows.length : (list.total ?? list.rows.length), 'record'),
+        };
+  return (
+    <>
+      <FilterBar
+        filters={{ ...filters, isFiltered, clear: () => set({ job: undefined, field: undefined }) }}
+        fields={[
+          {
+            kind: 'one',
+            name: 'field',
+            label: 'Field',
+            options: [...new Set([...fields, ...(field === undefined ? [] : [field])])].map((value) => ({
+              value,
+              label: value,
+            })),
+          },
+        ]}
+      >
+        {list.rows.length > 0 && (
+          <>
+            {can('queue') && <Decide workflowId={workflowId} {...choice} isSelection={selected.size > 0} />}
+            {(['csv', 'ndjson'] as const).map((format) => (
+              <Button
+                key={format}
+                component="a"
+                variant="default"
+                leftSection={<Icon name="download" size={14} />}
+                href={`/ui/api/v1${path}${query === '' ? '?' : '&'}format=${format}`}
+                download={`${fileName(workflowId)}-quarantine.${format}`}
+              >
+                {format.toUpperCase()}
+              </Button>
+            ))}
+            <CopyAsCurl path={`/v1${path}`} />
+          </>
+        )}
+      </FilterBar>
+      {jobId !== undefined && (
+        <Note>
+          Only what{' '}
+          <PageLink to="/runs/$jobId" params={{ jobId }}>
+            one run
+          </PageLink>{' '}
+          has set aside.
+        </Note>
+      )}
+      <DataTable
+        label="Quarantine"
+        noun="record"
+        list={list}
+        columns={columns}
+        filters={{ ...filters, isFiltered, clear: () => set({ job: undefined, field: undefined }) }}
+        selection={can('queue') ? { ids: selected, onChange: setSelected } : undefined}
+        empty={
+          <EmptyState title="The quarantine is empty">
+            With <code>otherwise: quarantine</code> in <code>expect</code>, records that do not meet an
+            expectation of their fields are set aside here, and the rest is published.
+          </EmptyState>
+        }
+      />
+      <Drawer
+        opened={record !== undefined}
+        onClose={() => set({ record: undefined })}
+        position="right"
+        size="min(960px, 100vw)"
+        title={<Text fw={600}>Record {record} in the quarantine</Text>}
+      >
+        {record !== undefined && <Beside key={record} workflowId={workflowId} recordId={record} />}
+      </Drawer>
+    </>
+  );
+}
+
+function columnsOf(onOpen: (id: string) => void): Column<QuarantinedRecord>[] {
+  return [
+    {
+      id: 'id',
+      header: 'Record',
+      width: '200px',
+      cell: ({ id }) => (
+        <Anchor
+          component="button"
+          type="button"
+          inherit
+          c="inherit"
+          ff="monospace"
+          title={id}
+          onClick={() => onOpen(id)}
+        >
+          {id}
+        </Anchor>
+      ),
+    },
+    {
+      id: 'reasons',
+      header: 'Reasons',
+      isWrapped: true,
+      cell: ({ reasons }) => (
+        <Stack gap={0}>
+          {reasons.map(({ field, expectation, message }) => (
+            <span key={`${field} ${expectation}`}>
+              <Prose text={message} />
+            </span>
+          ))}
+        </Stack>
+      ),
+    },
+    timeColumn('Set aside', ({ setAsideAt }) => setAsideAt),
+    {
+      id: 'run',
+      header: 'Run',
+      width: 'fits',
+      cell: ({ jobId }) => (
+        <PageLink to="/runs/$jobId" params={{ jobId }} title={jobId}>
+          View run
+        </PageLink>
+      ),
+    },
+  ];
+}
+
+/** Accepts or drops, after a confirmation that names the number. */
+function Decide({
+  workflowId,
+  selection,
+  words,
+  isSelection,
+}: {
+  workflowId: string;
+  selection: QuarantineSelection;
+  words: string;
+  isSelection: boolean;
+}) {
+  const accept = useAction({
+    run: () => flowhook.quarantine.accept(workflowId, selection),
+    changes: ['versions', 'workflows', 'jobs'],
+    done: ({ message }) => message,
+  });
+  const drop = useAction({
+    run: () => flowhook.quarantine.drop(workflowId, selection),
+    changes: ['versions'],
+    done: ({ message }) => message,
+  });
+  const which = isSelection ? 'selected' : 'all';
+  return (
+    <>
+      <ActionButton
+        isMain
+        icon="check"
+        action={accept}
+        asks={{
+          title: `Accept ${words}?`,
+          children:
+            'They are published as they are, without a check of expectations, and replace published records with the same ids.',
+          verb: `Accept ${words}`,
+        }}
+      >
+        Accept {which}
+      </ActionButton>
+      <ActionButton
+        icon="trash"
+        action={drop}
+        asks={{
+          title: `Drop ${words}?`,
+          children: 'They are deleted from the quarantine. Published records do not change.',
+          verb: `Drop ${words}`,
+        }}
+      >
+        Drop {which}
+      </ActionButton>
+    </>
+  );
+}
+
+/** A record that was set aside, beside the published one of the same id. */
+function Beside({ workflowId, recordId }: { workflowId: string; recordId: string }) {
+  const { data, error, refetch } = useQuery(quarantinedQuery(workflowId, recordId));
+  if (error !== null && data === undefined) return <ErrorBox error={error} onRetry={() => void refetch()} />;
+  if (data === undefined) return <Skeleton h={240} aria-label="Loading" />;
+  const { record, published, reasons, position, jobId } = data;
+  return (
+    <Stack gap="sm">
+      <Stack gap={4}>
+        {reasons.map(({ field, expectation, message }) => (
+          <Text key={`${field} ${expectation}`} size="sm">
+            <Prose text={message} />
+          </Text>
+        ))}
+        <Note>
+          Record {count(position)} of{' '}
+          <PageLink to="/runs/$jobId" params={{ jobId }}>
+            its run
+          </PageLink>
+        </Note>
+      </Stack>
+      <Group align="flex-start" gap="sm" grow preventGrowOverflow={false}>
+        <section aria-label="Set aside" style={{ minWidth: 260 }}>
+          <Title order={2} size="h5" mb={4}>
+            Set aside
+          </Title>
+          <JsonView value={record} label={`Record ${recordId}, set aside`} maxHeight="60vh" />
+        </section>
+        <section aria-label="Published" style={{ minWidth: 260 }}>
+          <Title order={2} size="h5" mb={4}>
+            Published
+          </Title>
+          {published === null ? (
+            <Note>No published record has this id.</Note>
+          ) : (
+            <JsonView value={published} label={`Record ${recordId}, published`} maxHeight="60vh" />
+          )}
+        </section>
+      </Group>
+    </Stack>
+  );
+}
