@@ -39,6 +39,7 @@ export type {
   NewFeed,
   NewWebhook,
   Profile,
+  ProfileField,
   QuarantineAccepted,
   QuarantineDropped,
   QuarantinedRecord,

@@ -17,7 +17,7 @@ import { startWorld, type World } from './world.ts';
 const ROOT = join(import.meta.dirname, '../..');
 const WIDE = { width: 1280, height: 800 };
 const NARROW = { width: 360, height: 740 };
-const NARROW_PAGES = ['overview', 'workflow-data', 'run'];
+const NARROW_PAGES = ['overview', 'workflow-data', 'workflow-changes', 'run'];
 const PATIENCE_MS = 30_000;
 
 const { values } = parseArgs({
@@ -39,6 +39,9 @@ function pagesOf({ shown }: World): Record<string, string> {
     'workflow-data': 'workflows/crm-contacts/data',
     'workflow-runs': 'workflows/site-people/runs',
     'workflow-changes': 'workflows/crm-contacts/changes',
+    'workflow-record': 'workflows/crm-contacts/changes?record=c-1000',
+    'workflow-quality': 'workflows/crm-contacts/quality',
+    'workflow-quarantine': 'workflows/crm-contacts/quarantine',
     'workflow-webhooks': 'workflows/crm-contacts/webhooks',
     'workflow-feeds': 'workflows/crm-contacts/feeds',
     'workflow-definition': 'workflows/site-people/definition',

@@ -18,7 +18,11 @@ const ENDED = ['finished', 'failed', 'canceled'];
 
 /** In addition to the examples: pushed people, a failing workflow, and one whose run does not end. */
 const MORE = {
-  'crm-contacts.yaml': 'name: CRM contacts\nsource: { type: push }\nmode: upsert\n',
+  'crm-contacts.yaml': `name: CRM contacts
+source: { type: push }
+mode: upsert
+expect: { fields: { visits: { type: number, min: 0 } }, otherwise: quarantine }
+`,
   'newsletter.yaml': `name: Newsletter
 source:
   type: command
@@ -142,6 +146,8 @@ async function liveAnHour(flowhook: Flowhook, hour: number): Promise<void> {
     visits: 3 + ((hour * 7 + n * 5) % 40),
     customer: n % 2 === 0,
   }));
+  // In the last hour one of them is set aside.
+  if (hour === HOURS) Object.assign(people[0] ?? {}, { visits: -1 });
   await flowhook.workflows.push('crm-contacts', people);
   await run(flowhook, hour % 2 === 0 ? 'site-contacts' : 'site-csv');
   if (hour % 4 === 0) await run(flowhook, 'site-people');

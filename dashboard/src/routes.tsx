@@ -62,6 +62,7 @@ export const router = createRouter({
       tab('/data', () => import('./pages/workflows/data.tsx'), 'DataTab'),
       tab('/runs', () => import('./pages/workflows/tabs.tsx'), 'RunsTab'),
       tab('/changes', () => import('./pages/workflows/changes.tsx'), 'ChangesTab'),
+      tab('/quality', () => import('./pages/workflows/quality.tsx'), 'QualityTab'),
       tab('/quarantine', () => import('./pages/workflows/quarantine.tsx'), 'QuarantineTab'),
       tab('/webhooks', () => import('./pages/workflows/tabs.tsx'), 'WebhooksTab'),
       tab('/feeds', () => import('./pages/workflows/feeds.tsx'), 'FeedsTab'),

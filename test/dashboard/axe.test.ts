@@ -42,6 +42,7 @@ const LONG =
 const service = await startService({
   workflows: {
     'default/people.yaml': `name: People of ${LONG}\nsource: { type: push }\n`,
+    'default/shop.yaml': `source: { type: push }\nmode: upsert\nexpect: { fields: { price: { type: number } }, otherwise: quarantine }\n`,
     'default/failing.yaml': `source: { type: command, command: [sh, -c, 'echo "It went wrong" >&2; exit 1'] }\nretries: { max: 0 }\n`,
     'default/nameless.yaml': `source: { type: command, command: [printf, '{"name":1}\\n'] }\nretries: { max: 0 }\n`,
     'default/scheduled.yaml': `source: { type: command, command: [printf, '{"id":1}\\n'] }\nschedule: { cron: '0 6 * * *', timezone: Europe/Berlin }\n`,
@@ -52,7 +53,12 @@ after(() => service.stop());
 let troubled: string[] = [];
 const ids = await realIds();
 const routes = await readFile(join(import.meta.dirname, '../../dashboard/src/routes.tsx'), 'utf8');
-const paths = [...pathsOf(routes, ids), ...(await ruledPaths()), ...(await peoplePaths())];
+const paths = [
+  ...pathsOf(routes, ids),
+  ...(await ruledPaths()),
+  ...(await peoplePaths()),
+  ...(await shopPaths()),
+];
 
 const pageTest = signedInTests(() => service);
 
@@ -276,6 +282,29 @@ async function peoplePaths(): Promise<string[]> {
   });
   const { deliveryId } = await flowhook.webhooks.test(id);
   return [`webhooks/${id}?tab=rule`, `deliveries/${deliveryId}`];
+}
+
+/** The pages of a workflow with a range of changes, records in the quarantine, and findings. */
+async function shopPaths(): Promise<string[]> {
+  const flowhook = new Flowhook({ url: service.url, key: service.key });
+  await flowhook.workflows.push('shop', [
+    { id: LONG, price: 3 },
+    { id: 'b', price: 4 },
+  ]);
+  await flowhook.workflows.push('shop', [
+    { id: LONG, price: LONG },
+    { id: 'b', price: 5 },
+    { id: 'c', price: 6 },
+  ]);
+  const [job] = await flowhook.jobs.list({ workflowId: 'shop' }).take(1);
+  return [
+    'workflows/shop/changes?since=1&until=2&field=price',
+    'workflows/shop/changes?record=b',
+    'workflows/shop/quarantine',
+    'workflows/shop/quarantine?record=' + encodeURIComponent(LONG),
+    'workflows/shop/quality',
+    `runs/${job?.id}`,
+  ];
 }
 
 /** Creates a run whose error names a field, a paused webhook, and a webhook that backs off, with a waiting test event. */

@@ -40,8 +40,11 @@ describe('history', () => {
     async ({ page, open }) => {
       await open('workflows');
       await page.getByRole('link', { name: 'Changes of shop' }).click();
-      await page.getByRole('radio', { name: 'Yesterday' }).check({ force: true });
-      await page.getByRole('checkbox', { name: 'price' }).check({ force: true });
+      await page.getByText('Yesterday', { exact: true }).click();
+      await page
+        .getByRole('group', { name: 'Only these fields' })
+        .getByText('price', { exact: true })
+        .click();
       const changes = page.getByRole('region', { name: 'Changes in this range' });
       await changes.getByText('4 changes').waitFor();
       assert.match(page.url(), /since=\d{4}-\d\d-\d\dT.*field=price/);
@@ -110,5 +113,34 @@ describe('history', () => {
     await page.getByText('The quarantine is empty').waitFor();
     const [table] = (await service.call('GET', '/v1/workflows/shop/data?q=ask')).body as { price: string }[];
     assert.equal(table?.price, 'ask us');
+  });
+
+  pageTest('an expectation is made of what a field looks like', async ({ page, open }) => {
+    const flowhook = new Flowhook({ url: service.url, key: service.key });
+    await flowhook.workflows.put('made', { source: { type: 'push' } });
+    const records = Array.from({ length: 40 }, (_, n) => ({ id: String(n), price: 10 + n, city: 'Ghent' }));
+    await flowhook.workflows.push('made', records);
+    await open('workflows/made/quality');
+    await page.getByText('looked like those before').waitFor();
+    await page.getByRole('img', { name: 'Filled, price: 100 % in the newest of 1 runs' }).waitFor();
+    await page.getByRole('button', { name: 'Expect this: price' }).click();
+    await page.getByRole('dialog').getByText('"price"').waitFor();
+    await page.getByRole('button', { name: 'Save expectation' }).click();
+    await page.getByText('Runs now expect this of price').waitFor();
+    const { text } = await flowhook.workflows.definition('made');
+    assert.ok(JSON.parse(text ?? '').expect.fields.price);
+  });
+
+  pageTest('a run names what it did not meet and has set aside', async ({ page, open }) => {
+    const flowhook = new Flowhook({ url: service.url, key: service.key });
+    const [job] = await flowhook.jobs
+      .list({ workflowId: 'shop' })
+      .take(10)
+      .then((jobs) => jobs.filter(({ quarantined }) => quarantined === 2));
+    await open(`runs/${job?.id}`);
+    await page.getByRole('alert').getByText('price: type').waitFor();
+    await page.getByRole('link', { name: '2 records' }).click();
+    await page.getByRole('heading', { name: 'shop' }).waitFor();
+    assert.match(page.url(), /quarantine\?job=/);
   });
 });

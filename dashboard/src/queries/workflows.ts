@@ -138,3 +138,9 @@ export const quarantinedQuery = (workflowId: string, recordId: string) =>
   ask(['versions', 'one', workflowId, 'quarantine', recordId], (signal) =>
     flowhook.quarantine.get(workflowId, recordId, { signal }),
   );
+
+/** What the records of the newest runs looked like. */
+export const profileQuery = (workflowId: string) =>
+  ask(['versions', 'one', workflowId, 'profile'], (signal) =>
+    flowhook.workflows.profile(workflowId, { versions: 20, signal }),
+  );

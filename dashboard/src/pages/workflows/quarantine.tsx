@@ -79,7 +79,14 @@ export function QuarantineTab() {
       >
         {list.rows.length > 0 && (
           <>
-            {can('queue') && <Decide workflowId={workflowId} {...choice} isSelection={selected.size > 0} />}
+            {can('queue') && (
+              <Decide
+                workflowId={workflowId}
+                {...choice}
+                isSelection={selected.size > 0}
+                onDone={() => setSelected(new Set())}
+              />
+            )}
             {(['csv', 'ndjson'] as const).map((format) => (
               <Button
                 key={format}
@@ -186,21 +193,26 @@ function Decide({
   selection,
   words,
   isSelection,
+  onDone,
 }: {
   workflowId: string;
   selection: QuarantineSelection;
   words: string;
   isSelection: boolean;
+  /** Selected rows are held in place, so the selection must end. */
+  onDone: () => void;
 }) {
   const accept = useAction({
     run: () => flowhook.quarantine.accept(workflowId, selection),
     changes: ['versions', 'workflows', 'jobs'],
     done: ({ message }) => message,
+    onDone,
   });
   const drop = useAction({
     run: () => flowhook.quarantine.drop(workflowId, selection),
     changes: ['versions'],
     done: ({ message }) => message,
+    onDone,
   });
   const which = isSelection ? 'selected' : 'all';
   return (

@@ -21,6 +21,7 @@ const TABS = {
   data: 'Data',
   runs: 'Runs',
   changes: 'Changes',
+  quality: 'Quality',
   quarantine: 'Quarantine',
   webhooks: 'Webhooks',
   feeds: 'Feeds',
