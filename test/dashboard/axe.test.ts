@@ -301,7 +301,7 @@ async function shopPaths(): Promise<string[]> {
     'workflows/shop/changes?since=1&until=2&field=price',
     'workflows/shop/changes?record=b',
     'workflows/shop/quarantine',
-    'workflows/shop/quarantine?record=' + encodeURIComponent(LONG),
+    `workflows/shop/quarantine?record=${encodeURIComponent(LONG)}`,
     'workflows/shop/quality',
     `runs/${job?.id}`,
   ];

@@ -39,7 +39,7 @@ describe('history', () => {
     'three clicks from the list show what changed since a day, only prices',
     async ({ page, open }) => {
       await open('workflows');
-      await page.getByRole('link', { name: 'Changes of shop' }).click();
+      await page.getByRole('link', { name: '3 versions of shop' }).click();
       await page.getByText('Yesterday', { exact: true }).click();
       await page
         .getByRole('group', { name: 'Only these fields' })

@@ -50,7 +50,7 @@ function Shown({ job }: { job: Job }) {
         heading={
           <>
             Run of{' '}
-            <PageLink to="/workflows/$workflowId" params={{ workflowId: job.workflowId }} inherit>
+            <PageLink to="/workflows/$workflowId" params={{ workflowId: job.workflowId }} underline="always">
               {job.workflowId}
             </PageLink>
           </>

@@ -7,7 +7,6 @@ import { flowhook } from '../../client.ts';
 import { ActionButton, useAction } from '../../parts/action.tsx';
 import { SmallBars } from '../../parts/charts.tsx';
 import { JsonView } from '../../parts/code.tsx';
-import { countColumn } from '../../parts/columns.tsx';
 import { CopyAsCurl, useCopy } from '../../parts/copy.tsx';
 import { DataTable } from '../../parts/data-table.tsx';
 import { absolute, count } from '../../parts/format.ts';
@@ -88,7 +87,7 @@ function Fields({
     );
   }
   const columns: (Column<ProfileField> | false)[] = [
-    { id: 'name', header: 'Field', width: '160px', cell: ({ name }) => <span title={name}>{name}</span> },
+    { id: 'name', header: 'Field', width: '130px', cell: ({ name }) => <span title={name}>{name}</span> },
     {
       id: 'filled',
       header: 'Filled',
@@ -113,13 +112,13 @@ function Fields({
         <Plot label={`Largest, ${name}`} points={pointsOf(profiles, name, 'largest')} unit="" />
       ),
     },
-    { id: 'range', header: 'Range', cell: (field) => rangeWords(field) },
+    { id: 'range', header: 'Range', width: '170px', cell: (field) => rangeWords(field) },
     {
       id: 'kinds',
       header: 'Types',
+      width: '120px',
       cell: ({ kinds }) => <span title={Object.keys(kinds).join(', ')}>{Object.keys(kinds).join(', ')}</span>,
     },
-    countColumn('Empty', ({ filled }) => newest.records - filled),
     definition !== undefined && {
       id: 'expect',
       header: 'Expectation',

@@ -106,7 +106,7 @@ export function QuarantineTab() {
       {jobId !== undefined && (
         <Note>
           Only what{' '}
-          <PageLink to="/runs/$jobId" params={{ jobId }}>
+          <PageLink to="/runs/$jobId" params={{ jobId }} underline="always">
             one run
           </PageLink>{' '}
           has set aside.
@@ -261,7 +261,7 @@ function Beside({ workflowId, recordId }: { workflowId: string; recordId: string
         ))}
         <Note>
           Record {count(position)} of{' '}
-          <PageLink to="/runs/$jobId" params={{ jobId }}>
+          <PageLink to="/runs/$jobId" params={{ jobId }} underline="always">
             its run
           </PageLink>
         </Note>

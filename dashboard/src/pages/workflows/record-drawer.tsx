@@ -77,8 +77,13 @@ function Shown({
   return (
     <Tabs value={tab} onChange={(value) => value !== null && onTab(value)} keepMounted={false}>
       <Tabs.List aria-label="Record" mb="sm">
-        <Tabs.Tab value="fields">Fields</Tabs.Tab>
-        <Tabs.Tab value="history">History</Tabs.Tab>
+        {/* The focus starts here, and not at the copy button, whose tooltip would open. */}
+        <Tabs.Tab value="fields" data-autofocus={tab === 'fields' || undefined}>
+          Fields
+        </Tabs.Tab>
+        <Tabs.Tab value="history" data-autofocus={tab === 'history' || undefined}>
+          History
+        </Tabs.Tab>
       </Tabs.List>
       <Tabs.Panel value="fields">
         {known === undefined ? (

@@ -88,13 +88,9 @@ function workflowColumns({
       width: 'fits',
       cell: ({ id, name, history }) =>
         history.versions === 0 ? null : (
-          <PageLink
-            to="/workflows/$workflowId/changes"
-            params={{ workflowId: id }}
-            aria-label={`Changes of ${name}`}
-            className="numbers"
-          >
+          <PageLink to="/workflows/$workflowId/changes" params={{ workflowId: id }} className="numbers">
             {many(history.versions, 'version')}
+            <span className="visually-hidden"> of {name}</span>
           </PageLink>
         ),
     },
