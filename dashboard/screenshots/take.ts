@@ -17,7 +17,7 @@ import { startWorld, type World } from './world.ts';
 const ROOT = join(import.meta.dirname, '../..');
 const WIDE = { width: 1280, height: 800 };
 const NARROW = { width: 360, height: 740 };
-const NARROW_PAGES = ['overview', 'workflow-data', 'workflow-changes', 'run'];
+const NARROW_PAGES = ['overview', 'workflow-data', 'run'];
 const PATIENCE_MS = 30_000;
 
 const { values } = parseArgs({
