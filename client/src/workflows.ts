@@ -184,8 +184,20 @@ export class Workflows {
     workflowId: string,
     options: CallOptions & ChangesOptions,
   ): AsyncGenerator<Change<R>> {
+    yield* (await this.openChanges<R>(workflowId, options)).changes;
+  }
+
+  /** Like `changes`, with the two versions that are compared before the first change. @throws as `changes` */
+  async openChanges<R = DataRecord>(
+    workflowId: string,
+    options: CallOptions & ChangesOptions,
+  ): Promise<{ since: number; until: number; changes: AsyncIterable<Change<R>> }> {
     const response = await this.changesAs('ndjson', workflowId, options);
-    yield* this.#rows<Change<R>>(response, options, null);
+    return {
+      since: Number(response.headers.get('x-since-version')),
+      until: Number(response.headers.get('x-data-version')),
+      changes: this.#rows<Change<R>>(response, options, null),
+    };
   }
 
   /** The changes as a response in the given format. CSV has a line for each field. @throws as `changes` */

@@ -39,7 +39,7 @@ function pagesOf({ shown }: World): Record<string, string> {
     'workflow-data': 'workflows/crm-contacts/data',
     'workflow-runs': 'workflows/site-people/runs',
     'workflow-changes': 'workflows/crm-contacts/changes',
-    'workflow-record': 'workflows/crm-contacts/changes?record=c-1000',
+    'workflow-record': 'workflows/crm-contacts/changes?record=c-1005',
     'workflow-quality': 'workflows/crm-contacts/quality',
     'workflow-quarantine': 'workflows/crm-contacts/quarantine',
     'workflow-webhooks': 'workflows/crm-contacts/webhooks',

@@ -1,6 +1,5 @@
 /** Queries for workflows, definitions, records and changes. */
 import type { Change } from '../../../client/src/flowhook-client.ts';
-import { linesOf } from '../../../client/src/lines.ts';
 import { flowhook } from '../client.ts';
 import { ask, listQuery } from './list.ts';
 
@@ -86,26 +85,26 @@ export const changesQuery = ({ workflowId, since, until, type, fields = [], most
   ask(
     ['versions', 'one', workflowId, 'changes', { since, until, type, fields, most }],
     async (signal) => {
-      const response = await flowhook.workflows.changesAs('ndjson', workflowId, {
+      const opened = await flowhook.workflows.openChanges(workflowId, {
         since,
         until,
         type: type === undefined ? undefined : [type as Change['type']],
         field: fields.length === 0 ? undefined : fields,
         signal,
+        // A change of few records among many may take long to be found.
+        timeoutMs: PATIENCE_MS,
       });
-      const from = Number(response.headers.get('x-since-version'));
-      const to = Number(response.headers.get('x-data-version'));
+      const { since: from, until: to } = opened;
       const changes: Change[] = [];
-      for await (const line of linesOf(response, { patienceMs: PATIENCE_MS, signal })) {
+      for await (const change of opened.changes) {
         if (changes.length >= most) return { changes, from, to, isAll: false };
-        changes.push(JSON.parse(line));
+        changes.push(change);
       }
       return { changes, from, to, isAll: true };
     },
     { staleTime: 'static' },
   );
 
-/** A change of few records among many may take long to be found. */
 const PATIENCE_MS = 60_000;
 
 /** What versions did with a record, newest first. */

@@ -1,3 +1,4 @@
+/** Expectations that are made from profiles. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { expectationOf, merged, yamlOf } from './quality.ts';

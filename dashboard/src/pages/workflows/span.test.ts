@@ -1,3 +1,4 @@
+/** Ranges of versions in the address, and states of records. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { stateOf } from './record-state.ts';
