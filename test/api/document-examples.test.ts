@@ -22,6 +22,10 @@ const service = await startService({
   },
   workflows: {
     'default/quick.yaml': `source: { type: command, command: [printf, '{"id":1}\\n'] }\n`,
+    // The examples of the quarantine name the records 16 and 17.
+    'default/checked.yaml':
+      'expect: { fields: { price: { min: 0 } }, otherwise: quarantine }\n' +
+      `source: { type: command, command: [printf, '{"id":%s,"price":%s}\\n', '16', '-1', '17', '-1', '18', '1', '19', '1'] }\n`,
     'default/broken.yaml':
       'retries: { max: 10, backoff: 10m }\nsource: { type: command, command: [/bin/false] }\n',
   },
@@ -111,8 +115,17 @@ const OTHERWISE: Record<string, (text: string) => Promise<string>> = {
   endMails: linked('unsubscribe'),
   queueWorkflowJob: async (text) => text.replace('/people/', '/quick/'),
   cancelJob: async (text) => text.replace(/job_\w+/, await jobIn('broken', 'retrying')),
+  readQuarantined: setAside,
+  acceptQuarantine: setAside,
   runJobNow: async (text) => text.replace(/job_\w+/, await jobIn('broken', 'retrying')),
 };
+
+/** Names the workflow whose run has just set records aside. */
+async function setAside(text: string): Promise<string> {
+  await made('POST', '/v1/workflows/checked/queue');
+  await jobIn('checked', 'finished');
+  return text.replace('/people/', '/checked/');
+}
 
 /** Parameters that require another parameter. */
 const NOT_ALONE = ['unsubscribeWebhook workflowId'];
