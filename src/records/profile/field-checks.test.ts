@@ -62,6 +62,22 @@ test('a record has at most ten reasons, however many fields are wrong; the findi
   assert.equal(findings.length, 30);
 });
 
+test('the fields with `unique` share the values that a run keeps', () => {
+  const names = ['a', 'b', 'c', 'd'];
+  const checks = new FieldChecks(
+    whole(Object.fromEntries(names.map((name) => [name, { unique: true }]))),
+    40,
+  );
+  const profile = new RunProfile(checks.watches);
+  for (let n = 0; n < 11; n += 1) {
+    if (n === 9) assert.deepEqual(checks.notCompared, []);
+    checks.begin(`r${n}`);
+    profile.add({ id: `r${n}`, a: n, b: n, c: n, ...(n < 5 ? { d: n } : {}) });
+    checks.end();
+  }
+  assert.deepEqual(checks.notCompared, ['a', 'b', 'c']);
+});
+
 test('missing, null and empty values are not filled, and only `filled` is about them', () => {
   const records = [{ id: 'a', mail: 'x' }, { id: 'b' }, { id: 'c', mail: null }, { id: 'd', mail: '' }];
   const { broken, findings } = run({ mail: { filled: 50, type: 'email', unique: true } }, records);

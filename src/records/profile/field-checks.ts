@@ -10,7 +10,7 @@ import { compareDates, isOfType } from '../../model/expectations/value-types.ts'
 import { patternOf } from '../../model/expressions/pattern.ts';
 import type { ValueKind } from '../../model/quality/profile.ts';
 import type { Watch } from './run-profile.ts';
-import { ownerOf, UniqueValues } from './unique-values.ts';
+import { MAX_KEPT, ownerOf, UniqueValues } from './unique-values.ts';
 
 /** Why a record does not meet an expectation of a field. */
 export type Broken = Pick<JobFinding, 'expectation' | 'found' | 'limit'> & { field: string };
@@ -31,9 +31,12 @@ export class FieldChecks {
   readonly #current: Current = { position: 0, id: '', owner: 0, broken: undefined };
   readonly #hasUnique: boolean;
 
-  constructor(fields: Expect['fields']) {
+  /** @param kept number of values that the fields with `unique` keep together */
+  constructor(fields: Expect['fields'], kept = MAX_KEPT) {
+    const uniques = Object.values(fields).filter(({ unique }) => unique).length;
+    const most = Math.floor(kept / Math.max(1, uniques));
     this.#fields = Object.entries(fields).map(
-      ([name, expected]) => new FieldCheck(name, expected, this.#current),
+      ([name, expected]) => new FieldCheck(name, expected, this.#current, most),
     );
     this.#required = this.#fields.filter(({ expected }) => expected.filled !== null);
     this.#hasUnique = this.#fields.some(({ unique }) => unique !== undefined);
@@ -97,10 +100,11 @@ class FieldCheck {
   /** Position of the last record in which the field is filled. */
   #position = 0;
 
-  constructor(name: string, expected: FieldExpect, current: Current) {
+  /** @param most number of values that `unique` keeps */
+  constructor(name: string, expected: FieldExpect, current: Current, most: number) {
     this.name = name;
     this.expected = expected;
-    this.unique = expected.unique ? new UniqueValues() : undefined;
+    this.unique = expected.unique ? new UniqueValues(most) : undefined;
     this.#current = current;
     this.#checks = checksOf(expected, (value) => this.unique?.add(keyOf(value), current.owner) ?? false);
   }

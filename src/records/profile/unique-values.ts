@@ -2,10 +2,10 @@
 import { textHash } from '../../std/text-hash.ts';
 
 /**
- * Values are kept up to this number: 96 MB (12 bytes in each of 8,388,608 places). Later values are still compared with
- * these, but not with each other.
+ * Values that a run keeps, of all its fields together: 96 MB for one field (12 bytes in each of 8,388,608 places), at most
+ * twice as much for several. Later values are still compared with these, but not with each other.
  */
-const MAX_KEPT = 5_000_000;
+export const MAX_KEPT = 5_000_000;
 const FIRST_PLACES = 4_096;
 /** Entries may fill this share of the places: beyond it, searches would take long. */
 const MOST_FULL = 0.6;
