@@ -228,16 +228,16 @@ export const EVENTS = [
     description: 'Triggers when the digest of the webhook of this Zap ends.',
     sample: withoutJob('webhook_digest', {
       webhookId: WEBHOOK_ID,
-      from: QUEUED_AT,
-      until: FINISHED_AT,
-      matched: 1,
+      from: '2026-01-01T05:00:00.000Z',
+      until: '2026-01-01T06:00:00.000Z',
+      matched: 3,
       records: 1,
       workflows: [
         {
           workflowId: 'crm-contacts',
           version: 17,
-          previousVersion: 16,
-          matched: 1,
+          previousVersion: 14,
+          matched: 2,
           records: 1,
           differences: [
             {
@@ -251,7 +251,16 @@ export const EVENTS = [
           truncated: false,
         },
       ],
-      events: [],
+      events: [
+        {
+          id: 'evt_01kadz8v3s7v0s8e1c3q5m2n4q',
+          type: 'workflow_failed',
+          timestamp: '2026-01-01T05:30:00.000Z',
+          workflowId: 'crm-contacts',
+          jobId: JOB.jobId,
+          summary: 'The command ended with exit code 7',
+        },
+      ],
       more: 0,
     }),
   },
