@@ -116,7 +116,8 @@ export async function decide(decision: PendingDecision, deciding: Deciding): Pro
   if (digest !== null && isWhole) digest.event(decision, factsOf(decision).names.data);
   const { digestUntil, ...gathered } = digest?.changes() ?? { set: [], remove: [] };
   const quiet = { set: [...held, ...gathered.set], remove: gathered.remove };
-  const evaluated = Math.max(1, progress.examined - before);
+  // An event without differences is evaluated as a whole.
+  const evaluated = progress.examined === 0 ? 1 : progress.examined - before;
   const step = {
     ...{ webhookId, workflowId, turn, rewrites, sequence, quiet },
     ...(digestUntil === undefined ? {} : { digestUntil }),

@@ -183,9 +183,8 @@ test('a decision continues where it was when its node was killed', async (t) => 
   await engine({ store: await another() }).tick();
   const messages = await sent(webhook);
   assert.deepEqual(messages.map(listed), [['added r4000']]);
-  // A step that only finishes the event, because the one before it ran out of time at the last difference, counts as 1.
   const evaluated = done.reduce((sum, one) => sum + one.evaluated, 0);
-  assert.ok(evaluated === 5_000 || evaluated === 5_001, `${evaluated}: no difference was examined twice`);
+  assert.equal(evaluated, 5_000, 'no difference was examined twice');
 });
 
 test('two nodes that decide at the same time send each message once', async (t) => {
