@@ -1,6 +1,6 @@
 /** Describes a job in words: its line in a list, the live line while it runs, and its outcome. */
 import type { Job, LogLine } from '../../client/src/flowhook-client.ts';
-import { findingSentence } from '../model/expectations/judge.ts';
+import { findingSentence } from '../model/quality/judge.ts';
 import { bytesWords, countWords, durationWords } from '../std/amounts.ts';
 import { fields, type Head } from './terminal.ts';
 import { dateWords } from './times.ts';

@@ -2,7 +2,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are placeholders of definitions.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { EXPECT_NOTHING } from '../model/expectations/expect.ts';
+import { EXPECT_NOTHING } from '../model/quality/expect.ts';
 import { parseDefinition, parseModuleDefinition, parseYamlDefinition } from './definition.ts';
 
 const SOURCE = 'source: { type: command, command: ["true"] }\n';

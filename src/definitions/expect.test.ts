@@ -1,8 +1,8 @@
 /** `expect` of a definition: what it becomes, each mistake, and the `guards` of earlier versions. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { EXPECT_NO_FIELD, EXPECT_NOTHING, type Expect } from '../model/expectations/expect.ts';
-import { storedDefinition } from '../model/expectations/stored.ts';
+import { EXPECT_NO_FIELD, EXPECT_NOTHING, type Expect } from '../model/quality/expect.ts';
+import { storedDefinition } from '../model/quality/stored-definition.ts';
 import { parseYamlDefinition } from './definition.ts';
 
 const SOURCE = 'source: { type: command, command: ["true"] }\n';

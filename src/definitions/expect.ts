@@ -1,4 +1,7 @@
 /** Checks `expect`, and reads the `guards` of earlier versions as `expect`. */
+
+import { EvaluationMistake } from '../model/expressions/mistakes.ts';
+import { patternOf } from '../model/expressions/pattern.ts';
 import {
   EXPECT_NOTHING,
   type Expect,
@@ -8,10 +11,8 @@ import {
   type RecordsExpect,
   VALUE_TYPES,
   type ValueType,
-} from '../model/expectations/expect.ts';
-import { compareDates, isOfType } from '../model/expectations/value-types.ts';
-import { EvaluationMistake } from '../model/expressions/mistakes.ts';
-import { patternOf } from '../model/expressions/pattern.ts';
+} from '../model/quality/expect.ts';
+import { compareDates, isOfType } from '../model/quality/value-types.ts';
 import { addUnit, describe, durationWithin, type Path, type Section } from './section.ts';
 
 const COUNT = { min: 0, max: 1_000_000_000 };

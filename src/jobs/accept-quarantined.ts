@@ -3,7 +3,7 @@
  * expectations. The records leave the quarantine in the transaction that publishes them.
  */
 import { Problem } from '../model/error.ts';
-import { EXPECT_NOTHING } from '../model/expectations/expect.ts';
+import { EXPECT_NOTHING } from '../model/quality/expect.ts';
 import type { WorkflowRef } from '../model/workflow.ts';
 import { countWords } from '../std/amounts.ts';
 import type { QuarantineCursor, QuarantineSelection } from '../store/operations/quarantine/entries.ts';

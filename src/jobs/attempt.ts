@@ -3,7 +3,6 @@
  * ingesting the lines, the time limit, the log, progress, publishing, and recording failures.
  */
 import { FencedError } from '../model/error.ts';
-import type { Expected } from '../model/expectations/judge.ts';
 import {
   type AfterFailure,
   type AttemptLease,
@@ -11,6 +10,7 @@ import {
   type FailureReason,
   type LogLevel,
 } from '../model/job.ts';
+import type { Expected } from '../model/quality/judge.ts';
 import { InvalidRecordError } from '../model/record.ts';
 import type { Definition } from '../model/workflow.ts';
 import type { Logger } from '../observe/log.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { EXPECT_NOTHING } from '../model/expectations/expect.ts';
+import { EXPECT_NOTHING } from '../model/quality/expect.ts';
 import { silentLogger } from '../observe/log.ts';
 import { openEmptyStore } from '../store/conformance/empty-store.ts';
 import { allEvents, makeWorkflow, publishRun } from '../store/conformance/setup.ts';

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { engineTest } from '../../test/support/jobs/engine.ts';
-import { EXPECT_NOTHING } from '../model/expectations/expect.ts';
+import { EXPECT_NOTHING } from '../model/quality/expect.ts';
 
 engineTest('a job that logs nothing itself has a log of its start and end', async (bench) => {
   const { engine, queue, log, job } = bench;

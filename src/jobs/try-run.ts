@@ -6,8 +6,8 @@
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { EXPECT_NOTHING, type JobFinding } from '../model/expectations/expect.ts';
 import type { AttemptLease, FailureReason, LogLevel, RecordCounts } from '../model/job.ts';
+import { EXPECT_NOTHING, type JobFinding } from '../model/quality/expect.ts';
 import { InvalidRecordError, readRecord } from '../model/record.ts';
 import type { Definition, WorkflowRef } from '../model/workflow.ts';
 import type { AddressPolicy } from '../net/address-policy.ts';

@@ -15,9 +15,9 @@ import {
   time,
 } from '../std/shape.ts';
 import { EVENT_TYPES, type EventType } from './event.ts';
-import type { JobFinding } from './expectations/expect.ts';
-import { findingsSentence } from './expectations/judge.ts';
 import { FAILURE_REASONS } from './job.ts';
+import type { JobFinding } from './quality/expect.ts';
+import { findingsSentence } from './quality/judge.ts';
 
 export interface EventKind {
   type: EventType;

@@ -26,7 +26,7 @@
  * `attempt` is the fencing token: every claim increments it, and every write of a run names (job, attempt).
  */
 import { fullJitterMs } from '../std/backoff.ts';
-import type { JobFinding } from './expectations/expect.ts';
+import type { JobFinding } from './quality/expect.ts';
 import { MAX_BACKOFF_MS } from './workflow.ts';
 
 export const JOB_STATES = ['queued', 'running', 'retrying', 'finished', 'failed', 'canceled'] as const;

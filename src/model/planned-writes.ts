@@ -15,8 +15,8 @@
  *     present, and the mode is `append`  –                  nothing
  */
 
-import { MANY_RECORDS } from './expectations/judge.ts';
 import type { RecordCounts } from './job.ts';
+import { MANY_RECORDS } from './quality/judge.ts';
 import { sameJson } from './same-json.ts';
 import type { Compare, Mode } from './workflow.ts';
 

@@ -1,6 +1,7 @@
 /** A workflow produces records under a name. This file has its definition with all settings. */
-import type { Expect } from './expectations/expect.ts';
+
 import type { HttpSource } from './http-source.ts';
+import type { Expect } from './quality/expect.ts';
 
 /** Maximum size of the state of a source as JSON, in bytes. */
 export const MAX_STATE_BYTES = 1_048_576;

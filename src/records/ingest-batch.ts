@@ -1,11 +1,11 @@
 /** Turns the lines of a run into batches of valid records. The new records of a batch fit into one transaction. */
-import type { Expect, JobFinding } from '../model/expectations/expect.ts';
+import type { Expect, JobFinding } from '../model/quality/expect.ts';
 import type { Profile } from '../model/quality/profile.ts';
 import { isTooMuchAside, type SetAside } from '../model/quality/quarantine.ts';
 import { InvalidRecordError, type ReadRecord, readRecord } from '../model/record.ts';
 import type { Compare, Definition } from '../model/workflow.ts';
-import { FieldChecks } from './profile/field-checks.ts';
-import { RunProfile } from './profile/run-profile.ts';
+import { FieldChecks } from './quality/field-checks.ts';
+import { RunProfile } from './quality/run-profile.ts';
 import { isSuppressed, type Suppression } from './suppress.ts';
 
 /**

@@ -5,10 +5,10 @@
  */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { FencedError, Problem } from '../model/error.ts';
-import type { JobFinding } from '../model/expectations/expect.ts';
 import type { AttemptLease } from '../model/job.ts';
 import { planWrites, type StagedWrites } from '../model/planned-writes.ts';
 import { COMPARED_PROFILES, judgeDrift } from '../model/quality/drift.ts';
+import type { JobFinding } from '../model/quality/expect.ts';
 import type { SetAside } from '../model/quality/quarantine.ts';
 import { InvalidRecordError } from '../model/record.ts';
 import type { Compare, Mode } from '../model/workflow.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { Problem } from '../model/error.ts';
-import { EXPECT_NOTHING } from '../model/expectations/expect.ts';
+import { EXPECT_NOTHING } from '../model/quality/expect.ts';
 import { silentLogger } from '../observe/log.ts';
 import { Ingester } from './ingester.ts';
 

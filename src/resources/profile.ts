@@ -15,7 +15,7 @@ import {
   text,
   time,
 } from '../std/shape.ts';
-import type { VersionProfile } from '../store/operations/expectations/profiles.ts';
+import type { VersionProfile } from '../store/operations/quality/profiles.ts';
 import { IDS, STARTED } from './examples.ts';
 
 const counts = Object.fromEntries(VALUE_KINDS.map((kind) => [kind, optional(integer())])) as Record<

@@ -1,5 +1,5 @@
 /** A record in the quarantine of a workflow, as the API returns it. */
-import { reasonSentence } from '../model/expectations/judge.ts';
+import { reasonSentence } from '../model/quality/judge.ts';
 import type { Quarantined, QuarantineReason } from '../model/quality/quarantine.ts';
 import { parseExactly } from '../model/record.ts';
 import { toIso } from '../std/clock.ts';

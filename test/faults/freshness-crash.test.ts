@@ -11,7 +11,7 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { EXPECT_NOTHING } from '../../src/model/expectations/expect.ts';
+import { EXPECT_NOTHING } from '../../src/model/quality/expect.ts';
 import { silentLogger } from '../../src/observe/log.ts';
 import { subscribe } from '../../src/store/conformance/sending.ts';
 import { makeWorkflow, publishRun } from '../../src/store/conformance/setup.ts';

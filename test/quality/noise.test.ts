@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { COMPARED_PROFILES, driftSentence, judgeDrift } from '../../src/model/quality/drift.ts';
 import type { Profile } from '../../src/model/quality/profile.ts';
-import { RunProfile } from '../../src/records/profile/run-profile.ts';
+import { RunProfile } from '../../src/records/quality/run-profile.ts';
 import { Population, type Row } from '../support/quality/population.ts';
 import { FAULTS, type FaultName, SOURCES } from '../support/quality/sources.ts';
 

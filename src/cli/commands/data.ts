@@ -4,7 +4,7 @@ import { stat } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { InterruptedError } from '../../jobs/attempt.ts';
 import { PUSH_FORMATS, type PushFormat } from '../../jobs/push-records.ts';
-import { MANY_RECORDS, PUSH_DROP_PERCENT } from '../../model/expectations/judge.ts';
+import { MANY_RECORDS, PUSH_DROP_PERCENT } from '../../model/quality/judge.ts';
 import { MODES, type Mode } from '../../model/workflow.ts';
 import { FORMATS, type Format } from '../../records/formats.ts';
 import { countWords } from '../../std/amounts.ts';

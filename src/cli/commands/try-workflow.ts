@@ -7,7 +7,7 @@ import { type LoadedFile, loadWorkflowFile } from '../../definitions/load.ts';
 import { teamSecrets } from '../../definitions/secrets.ts';
 import { mistakeLine } from '../../definitions/section.ts';
 import { type TriedRun, tryRun } from '../../jobs/try-run.ts';
-import { findingSentence } from '../../model/expectations/judge.ts';
+import { findingSentence } from '../../model/quality/judge.ts';
 import { type Difference, differenceOf } from '../../model/same-json.ts';
 import type { WorkflowRef } from '../../model/workflow.ts';
 import { silentLogger } from '../../observe/log.ts';

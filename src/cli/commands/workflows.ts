@@ -3,7 +3,7 @@
  * on files.
  */
 import { Forbidden, type Job, type Workflow } from '../../../client/src/flowhook-client.ts';
-import { defaultMinRecords } from '../../model/expectations/judge.ts';
+import { defaultMinRecords } from '../../model/quality/judge.ts';
 import type { Definition, Mode, Schedule } from '../../model/workflow.ts';
 import { bytesWords, countWords, durationWords, listed } from '../../std/amounts.ts';
 import type { Command } from '../command.ts';

@@ -4,7 +4,7 @@ import { InterruptedError } from '../../jobs/attempt.ts';
 import { PUSH_ENCODINGS, type PushEncoding, type PushFormat } from '../../jobs/push-records.ts';
 import { jobHeaders } from '../../jobs/submit.ts';
 import { Problem } from '../../model/error.ts';
-import { MANY_RECORDS, PUSH_DROP_PERCENT } from '../../model/expectations/judge.ts';
+import { MANY_RECORDS, PUSH_DROP_PERCENT } from '../../model/quality/judge.ts';
 import { MODES } from '../../model/workflow.ts';
 import { recordCounts } from '../../resources/job.ts';
 import { recordResource } from '../../resources/workflow.ts';

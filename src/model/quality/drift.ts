@@ -8,8 +8,8 @@
  * - A change is reported once: the next run has it among its earlier profiles.
  */
 import { countWords } from '../../std/amounts.ts';
-import type { JobFinding } from '../expectations/expect.ts';
 import type { Mode } from '../workflow.ts';
+import type { JobFinding } from './expect.ts';
 import type { Profile, ProfileField, ValueKind } from './profile.ts';
 
 /** Number of earlier profiles that a run is compared with: at most, and at least. */

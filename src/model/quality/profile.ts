@@ -1,5 +1,5 @@
 /** The profile of a run: what its records look like, as numbers per field. Profiles contain no texts of records. */
-import { VALUE_TYPES } from '../expectations/expect.ts';
+import { VALUE_TYPES } from './expect.ts';
 
 /**
  * Kinds of filled values. A number without a fraction is an `integer`. The kind of a text is its form: a `numeric`

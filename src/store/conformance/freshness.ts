@@ -1,6 +1,6 @@
 /** Freshness: workflows become stale once, and recover with the next success. */
 import assert from 'node:assert/strict';
-import { EXPECT_NOTHING } from '../../model/expectations/expect.ts';
+import { EXPECT_NOTHING } from '../../model/quality/expect.ts';
 import type { Definition } from '../../model/workflow.ts';
 import type { Store } from '../store.ts';
 import { subscribe } from './sending.ts';

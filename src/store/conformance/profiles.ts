@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import type { Profile } from '../../model/quality/profile.ts';
 import type { Mode } from '../../model/workflow.ts';
-import { KEPT_PROFILES } from '../operations/expectations/profiles.ts';
+import { KEPT_PROFILES } from '../operations/quality/profiles.ts';
 import type { Store } from '../store.ts';
 import { caseWith, makeRunning, makeWorkflow, type Open, people, publish, stageRecords } from './setup.ts';
 

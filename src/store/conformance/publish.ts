@@ -1,6 +1,6 @@
 /** Publishing a run: expectations, the state for the next run, and events. */
 import assert from 'node:assert/strict';
-import type { JobFinding, Otherwise } from '../../model/expectations/expect.ts';
+import type { JobFinding, Otherwise } from '../../model/quality/expect.ts';
 import {
   allEvents,
   CLAIM,

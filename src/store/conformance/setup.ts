@@ -1,9 +1,9 @@
 /** Shared by all conformance cases: an opened store, a clock, and ways to create and read things. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { EXPECT_NOTHING, type Expect } from '../../model/expectations/expect.ts';
 import type { AfterFailure, AttemptLease, FailureReason, Job } from '../../model/job.ts';
 import { planWrites } from '../../model/planned-writes.ts';
+import { EXPECT_NOTHING, type Expect } from '../../model/quality/expect.ts';
 import type { Definition, Mode } from '../../model/workflow.ts';
 import type { StoredEvent } from '../operations/events.ts';
 import type { ChangedRow, ChangesCursor } from '../operations/records.ts';

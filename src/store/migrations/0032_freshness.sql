@@ -1,5 +1,5 @@
--- Freshness: workflows that should have a successful run within a time (src/model/expectations/freshness.ts,
--- src/store/operations/expectations/freshness.ts).
+-- Freshness: workflows that should have a successful run within a time (src/model/quality/freshness.ts,
+-- src/store/operations/quality/freshness.ts).
 
 -- both
 alter table workflow add column fresh_ms {bigint};      -- null: the definition says nothing about freshness

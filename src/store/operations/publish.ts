@@ -1,11 +1,11 @@
 /** Publishing: the short transaction that makes a run's records visible and ends its job. */
 
 import { changesUrl, publishedData } from '../../model/event.ts';
-import { type JobFinding, MAX_FINDINGS } from '../../model/expectations/expect.ts';
-import { type Expected, findingsSentence, fittingFindings, judge } from '../../model/expectations/judge.ts';
 import type { AttemptLease, LogLine, Progress, RecordCounts } from '../../model/job.ts';
 import { mergeFields } from '../../model/planned-writes.ts';
 import { isOfSchema } from '../../model/quality/drift.ts';
+import { type JobFinding, MAX_FINDINGS } from '../../model/quality/expect.ts';
+import { type Expected, findingsSentence, fittingFindings, judge } from '../../model/quality/judge.ts';
 import type { Profile } from '../../model/quality/profile.ts';
 import { PUBLISHED, type PublishedSizes, publishMistake } from '../../model/quota.ts';
 import {
@@ -20,10 +20,10 @@ import { JOB, type JobRow, type WorkflowRow } from '../rows.ts';
 import { both } from '../sql.ts';
 import type { Tx } from '../transaction.ts';
 import { endCanceled, reported, withoutMessage } from './attempts.ts';
-import { touchFreshness } from './expectations/freshness.ts';
-import { addProfile } from './expectations/profiles.ts';
 import { append, setProgress, stored } from './job-log.ts';
 import { appendJobEvent, lockHeld, moveUp } from './jobs.ts';
+import { touchFreshness } from './quality/freshness.ts';
+import { addProfile } from './quality/profiles.ts';
 import { publishedBeside, quotaOf } from './quotas.ts';
 import { inOrder, inWorkflow, ofWorkflow } from './record-indexes.ts';
 

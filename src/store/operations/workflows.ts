@@ -5,7 +5,7 @@
  * this row first, and then the rows of jobs.
  */
 
-import { appliedFreshness, resumedFreshness } from '../../model/expectations/freshness.ts';
+import { appliedFreshness, resumedFreshness } from '../../model/quality/freshness.ts';
 import type { Definition, Workflow } from '../../model/workflow.ts';
 import type { Page } from '../page.ts';
 import {
@@ -22,7 +22,7 @@ import {
 import { both } from '../sql.ts';
 import type { Tx, View } from '../transaction.ts';
 import { makeDue, PRUNE_AFTER_MS, touchJobs } from './agenda.ts';
-import { touchFreshness } from './expectations/freshness.ts';
+import { touchFreshness } from './quality/freshness.ts';
 import { requireRoom } from './quotas.ts';
 
 const DAY_MS = 86_400_000;

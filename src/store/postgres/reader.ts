@@ -3,7 +3,7 @@
 import type pg from 'pg';
 import { silentLogger } from '../../observe/log.ts';
 import type { Clock } from '../../std/clock.ts';
-import * as profiles from '../operations/expectations/profiles.ts';
+import * as profiles from '../operations/quality/profiles.ts';
 import * as quarantine from '../operations/quarantine/staged.ts';
 import * as records from '../operations/records.ts';
 import * as decisions from '../operations/rules/decisions.ts';

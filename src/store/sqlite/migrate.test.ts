@@ -6,7 +6,7 @@ import { copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, test } from 'node:test';
-import { EXPECT_NOTHING } from '../../model/expectations/expect.ts';
+import { EXPECT_NOTHING } from '../../model/quality/expect.ts';
 import { silentLogger } from '../../observe/log.ts';
 import { listBackups } from '../backup-files.ts';
 import { HOLDER } from '../conformance/sending.ts';

@@ -1,6 +1,6 @@
 /** A service that reads the ten sources from their site, and is pushed what has no site. */
 import assert from 'node:assert/strict';
-import type { JobFinding } from '../../../src/model/expectations/expect.ts';
+import type { JobFinding } from '../../../src/model/quality/expect.ts';
 import { startService, type TestService } from '../service.ts';
 import type { Row } from './population.ts';
 import { type QualitySite, startQualitySite } from './site.ts';

@@ -1,14 +1,15 @@
 /** Checks the fields of each record of a run against what the workflow expects, in the walk of `RunProfile`. */
+
+import { patternOf } from '../../model/expressions/pattern.ts';
 import {
   type Expect,
   type FieldExpect,
   type JobFinding,
   MAX_EXAMPLES,
   type ValueType,
-} from '../../model/expectations/expect.ts';
-import { compareDates, isOfType } from '../../model/expectations/value-types.ts';
-import { patternOf } from '../../model/expressions/pattern.ts';
+} from '../../model/quality/expect.ts';
 import type { ValueKind } from '../../model/quality/profile.ts';
+import { compareDates, isOfType } from '../../model/quality/value-types.ts';
 import type { Watch } from './run-profile.ts';
 import { MAX_KEPT, ownerOf, UniqueValues } from './unique-values.ts';
 

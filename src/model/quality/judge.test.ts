@@ -1,9 +1,9 @@
 /** What refuses a run, what only warns, and the sentences about it. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { MOST_SET_ASIDE } from '../quality/quarantine.ts';
 import { EXPECT_NOTHING, type JobFinding, type Otherwise, type RecordsExpect } from './expect.ts';
 import { type Expected, findingSentence, fittingFindings, judge, reasonSentence } from './judge.ts';
+import { MOST_SET_ASIDE } from './quarantine.ts';
 
 const finding = (changes: Partial<JobFinding> = {}): JobFinding => ({
   expectation: 'type',

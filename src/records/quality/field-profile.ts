@@ -2,8 +2,9 @@
  * Counts what the values of one field look like: how many are filled, their kinds, ranges, and about how many differ.
  * Takes a few nanoseconds per value, because every value of every run passes through it.
  */
-import { textTypeOf } from '../../model/expectations/value-types.ts';
+
 import { type ProfileField, VALUE_KINDS, type ValueKind } from '../../model/quality/profile.ts';
+import { textTypeOf } from '../../model/quality/value-types.ts';
 
 /** Number of registers of the estimate (HyperLogLog; Flajolet et al., 2007). Its standard error is 1.04 / √256. */
 const REGISTERS = 256;

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { noisySources } from '../../../test/support/records/noisy-sources.ts';
-import type { JobFinding } from '../../model/expectations/expect.ts';
 import { COMPARED_PROFILES, driftSentence, judgeDrift } from '../../model/quality/drift.ts';
+import type { JobFinding } from '../../model/quality/expect.ts';
 import type { Profile } from '../../model/quality/profile.ts';
 import type { Mode } from '../../model/workflow.ts';
 import { RunProfile } from './run-profile.ts';

@@ -1,10 +1,10 @@
 /** Decides whether a run meets the expectations of its workflow, and says what it does not meet. */
 import { countWords, listed } from '../../std/amounts.ts';
 import { printable } from '../../std/printable.ts';
-import { driftSentence } from '../quality/drift.ts';
-import { isTooMuchAside, MOST_SET_ASIDE } from '../quality/quarantine.ts';
 import type { Mode } from '../workflow.ts';
+import { driftSentence } from './drift.ts';
 import { type Expect, type JobFinding, MAX_FINDINGS } from './expect.ts';
+import { isTooMuchAside, MOST_SET_ASIDE } from './quarantine.ts';
 
 /** What a run must meet to be published, and what its records were found to be. */
 export interface Expected {

@@ -7,8 +7,8 @@ import {
   type FieldExpect,
   type JobFinding,
   VALUE_TYPES,
-} from '../../model/expectations/expect.ts';
-import { compareDates, isOfType } from '../../model/expectations/value-types.ts';
+} from '../../model/quality/expect.ts';
+import { compareDates, isOfType } from '../../model/quality/value-types.ts';
 import { FieldChecks } from './field-checks.ts';
 import { RunProfile } from './run-profile.ts';
 import { UniqueValues } from './unique-values.ts';
