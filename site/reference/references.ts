@@ -1,9 +1,10 @@
-/** Generates the pages of docs/reference from the code: `npm run reference`. */
+/** Generates the pages of docs/reference, and the samples of the Zapier app, from the code: `npm run reference`. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type NamedSetting, settingsByGroup } from '../../src/config/settings.ts';
 import { environmentName, flagName, holdsSecret } from '../../src/config/sources.ts';
 import { type MeasuredNode, nodeMetrics, streamMetrics } from '../../src/http/server/node-metrics.ts';
+import { EVENT_CATALOG } from '../../src/model/event-catalog.ts';
 import { Metrics } from '../../src/observe/metrics.ts';
 import { processMetrics, traceMetrics } from '../../src/observe/process-metrics.ts';
 import { workMetrics } from '../../src/observe/work-metrics.ts';
@@ -82,20 +83,28 @@ ${table(
 )}
 `;
 
-/** @returns the text of each page by its name below docs/reference */
+const zapierSamples = `/** The example of each type of event, generated from the service's catalog by \`npm run reference\`. */
+
+/** @type {Record<string, Record<string, any>>} */
+export const SAMPLES = {
+${EVENT_CATALOG.map(({ type, example }) => `  ${type}: ${JSON.stringify(example)},\n`).join('')}};
+`;
+
+/** @returns the text of each file by its path in the repository */
 export async function references(): Promise<Record<string, string>> {
   return {
-    'settings.md': settingsReference,
-    'cli.md': await cliReference(),
-    'errors.md': errorsReference,
-    'events.md': eventsReference,
-    'filters.md': filtersReference,
-    'metrics.md': metricsReference,
+    'docs/reference/settings.md': settingsReference,
+    'docs/reference/cli.md': await cliReference(),
+    'docs/reference/errors.md': errorsReference,
+    'docs/reference/events.md': eventsReference,
+    'docs/reference/filters.md': filtersReference,
+    'docs/reference/metrics.md': metricsReference,
+    'integrations/zapier/src/samples.js': zapierSamples,
   };
 }
 
 if (import.meta.main) {
-  for (const [page, text] of Object.entries(await references())) {
-    writeFileSync(join(import.meta.dirname, '../../docs/reference', page), text);
+  for (const [path, text] of Object.entries(await references())) {
+    writeFileSync(join(import.meta.dirname, '../..', path), text);
   }
 }

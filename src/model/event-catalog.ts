@@ -35,14 +35,12 @@ const nonEmpty = (description?: string) =>
   raw<string>({ type: 'string', minLength: 1, ...(description === undefined ? {} : { description }) });
 const count = (description?: string) => integer(description, { minimum: 0 });
 
+const differingField = closed({ key: text(), value: optional(raw({})), previousValue: optional(raw({})) });
 const difference = closed({
   type: choice(['added', 'changed', 'removed']),
   id: text(),
   fields: list(
-    as(
-      '`value` is missing if the field was removed, `previousValue` if it was added',
-      closed({ key: text(), value: optional(raw({})), previousValue: optional(raw({})) }),
-    ),
+    as('`value` is missing if the field was removed, `previousValue` if it was added', differingField),
   ),
 });
 
@@ -55,7 +53,7 @@ const gathered = closed({
   fields: list(
     as(
       'Fields that differ between the state before the first match and the newest one. Empty if none does, or if all are long',
-      closed({ key: text(), value: optional(raw({})), previousValue: optional(raw({})) }),
+      differingField,
     ),
   ),
   moreFields: optional(count('Number of differing fields that are not listed, because they are long')),
@@ -63,7 +61,7 @@ const gathered = closed({
 
 const scalar = raw<JobFinding['found']>({ type: ['string', 'number', 'boolean', 'null'] });
 /** Also in the resource of a job. */
-export const finding = closed({
+export const findingShape = closed({
   expectation: text(
     '`records.drop`, `type`, `filled`, …; with `drift` `new`, `vanished`, `type`, `filled`, `records` or `duplicates`',
   ),
@@ -121,8 +119,31 @@ const examplePublished = {
 const exampleTimes = { queuedAt: QUEUED_AT, startedAt: STARTED_AT, finishedAt: FINISHED_AT };
 const exampleWebhookId = 'wh_01kadz8v3s7v0s8e1c3q5m2n4p';
 
-/** For each event type: a description, the schema of `data`, and an example of `data`. */
-const DATA: Readonly<Record<EventType, { description: string; schema: JsonSchema; example: object }>> = {
+/** A description, the schema of `data`, and an example of `data`. */
+type EventData = { description: string; schema: JsonSchema; example: object };
+
+function withFindings(description: string, finding: JobFinding): EventData {
+  const { schema } = closed({
+    ...job('finished'),
+    ...startedAndFinished,
+    ...published,
+    error: text('Human-readable summary of `findings`'),
+    findings: list(findingShape),
+    truncated: boolean('Whether `findings` is incomplete'),
+  });
+  const example = {
+    ...exampleJob,
+    state: 'finished',
+    ...exampleTimes,
+    ...examplePublished,
+    error: findingsSentence([finding]),
+    findings: [finding],
+    truncated: false,
+  };
+  return { description, schema, example };
+}
+
+const DATA: Readonly<Record<EventType, EventData>> = {
   workflow_queued: {
     description: 'A job was queued for a workflow.',
     schema: closed(job('queued')).schema,
@@ -172,50 +193,16 @@ const DATA: Readonly<Record<EventType, { description: string; schema: JsonSchema
       changesUrl: 'https://flowhook.example/v1/workflows/crm-contacts/changes?since=16&until=17',
     },
   },
-  workflow_schema_changed: {
-    description:
-      'A job has published records with a new field, without a field that earlier runs had, or with a new type of values. ' +
+  workflow_schema_changed: withFindings(
+    'A job has published records with a new field, without a field that earlier runs had, or with a new type of values. ' +
       '`findings` has as many of these changes as fit. Sent once per change. `workflow_finished` follows.',
-    schema: closed({
-      ...job('finished'),
-      ...startedAndFinished,
-      ...published,
-      error: text('Human-readable summary of `findings`'),
-      findings: list(finding),
-      truncated: boolean('Whether `findings` is incomplete'),
-    }).schema,
-    example: {
-      ...exampleJob,
-      state: 'finished',
-      ...exampleTimes,
-      ...examplePublished,
-      error: findingsSentence([exampleDrift]),
-      findings: [exampleDrift],
-      truncated: false,
-    },
-  },
-  workflow_expectation_failed: {
-    description:
-      'A job has published records that do not meet an expectation of the workflow (`otherwise: warn` or ' +
+    exampleDrift,
+  ),
+  workflow_expectation_failed: withFindings(
+    'A job has published records that do not meet an expectation of the workflow (`otherwise: warn` or ' +
       '`quarantine`), or whose number, repeated ids or filled values are unusual (`drift` of the finding). `findings` has as many findings as fit. `workflow_finished` follows.',
-    schema: closed({
-      ...job('finished'),
-      ...startedAndFinished,
-      ...published,
-      error: text('Human-readable summary of `findings`'),
-      findings: list(finding),
-      truncated: boolean('Whether `findings` is incomplete'),
-    }).schema,
-    example: {
-      ...exampleJob,
-      state: 'finished',
-      ...exampleTimes,
-      ...examplePublished,
-      error: findingsSentence([exampleFinding]),
-      findings: [exampleFinding],
-      truncated: false,
-    },
-  },
+    exampleFinding,
+  ),
   workflow_finished: {
     description: 'A job has finished, whether or not it changed any record.',
     schema: closed({ ...job('finished'), ...startedAndFinished, ...published }).schema,

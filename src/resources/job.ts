@@ -1,5 +1,5 @@
 /** A job and its log, as the API returns them, and sentences about the state of a job. */
-import { finding } from '../model/event-catalog.ts';
+import { findingShape } from '../model/event-catalog.ts';
 import {
   FAILURE_REASONS,
   JOB_ORIGINS,
@@ -59,7 +59,7 @@ const whole = object({
   ),
   findings: as(
     'Expectations of the workflow that the run did not meet, and unusual differences from earlier runs (`drift`), at most 50. `null` if there are none',
-    nullable(list(finding)),
+    nullable(list(findingShape)),
   ),
   queuedAt: time(),
   startedAt: nullable(time()),

@@ -1,4 +1,4 @@
-/** The pages of docs/reference match the code. */
+/** Files that are generated from the code match it. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,11 +9,11 @@ import { environmentName } from '../../src/config/sources.ts';
 
 const made = await references();
 
-for (const [page, text] of Object.entries(made)) {
-  test(`docs/reference/${page} matches the code`, () => {
+for (const [path, text] of Object.entries(made)) {
+  test(`${path} matches the code`, () => {
     assert.ok(
-      readFileSync(join(import.meta.dirname, '../..', 'docs', 'reference', page), 'utf8') === text,
-      `docs/reference/${page} is stale: run \`npm run reference\` and commit the result`,
+      readFileSync(join(import.meta.dirname, '../..', path), 'utf8') === text,
+      `${path} is stale: run \`npm run reference\` and commit the result`,
     );
   });
 }
@@ -21,7 +21,9 @@ for (const [page, text] of Object.entries(made)) {
 test('every setting is listed with each of its names and its expected value', () => {
   for (const { name, expected, sentence } of SETTINGS) {
     const row =
-      (made['settings.md'] ?? '').split('\n').find((line) => line.startsWith(`| \`${name}\``)) ?? '';
+      (made['docs/reference/settings.md'] ?? '')
+        .split('\n')
+        .find((line) => line.startsWith(`| \`${name}\``)) ?? '';
     assert.match(row, new RegExp(`\`${environmentName(name)}\``), name);
     assert.ok(row.includes(expected), name);
     assert.match(sentence, /^[A-Z'a-z].*[.]$/, `the sentence of ${name} ends in a full stop`);

@@ -1,6 +1,7 @@
 /** The triggers: switching a Zap on subscribes a webhook, and switching it off unsubscribes it. */
 import { ask } from './ask.js';
 import { outputFields } from './output-fields.js';
+import { SAMPLES } from './samples.js';
 import { subscribe, unsubscribe } from './subscriptions.js';
 import { isSigned } from './verify.js';
 import { workflowField } from './workflow-lists.js';
@@ -22,7 +23,8 @@ const FILTER_FIELD = {
 };
 
 /** @param {EventKind} event */
-export function eventTrigger({ key, noun, label, description, sample }) {
+export function eventTrigger({ key, noun, label, description }) {
+  const sample = SAMPLES[key] ?? {};
   return {
     key,
     noun,
