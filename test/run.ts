@@ -32,6 +32,7 @@ const LONG_FORMS: readonly [file: string, variable: string, size: number | 'all'
   ['src/sources/http/large.test.ts', 'LARGE_MEGABYTES', 300],
   ['test/dashboard/axe.test.ts', 'AXE_LOOKS', 'all'],
   ['test/nodes/held-transaction.test.ts', 'HELD_JOBS', 800],
+  ['test/quality/faults.test.ts', 'QUALITY_SOURCES', 'all'],
   ['test/quality/noise.test.ts', 'QUALITY_DAYS', 1_000],
   ['test/quality/published-noise.test.ts', 'QUALITY_VERSIONS', 1_000],
   ['test/docs/examples-verify.test.ts', 'VERIFY_LANGUAGES', 'all'],

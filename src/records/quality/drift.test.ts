@@ -1,48 +1,8 @@
-/** False alarms in 1,000 versions of each kind of noisy source; and planted changes, each reported once. */
+/** Planted changes, each reported once. What is not reported: test/quality/noise.test.ts. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { noisySources } from '../../../test/support/records/noisy-sources.ts';
-import { COMPARED_PROFILES, driftSentence, judgeDrift } from '../../model/quality/drift.ts';
-import type { JobFinding } from '../../model/quality/expect.ts';
-import type { Profile } from '../../model/quality/profile.ts';
-import type { Mode } from '../../model/workflow.ts';
-import { RunProfile } from './run-profile.ts';
-
-const VERSIONS = Number(process.env.DRIFT_VERSIONS ?? 1_000);
-const SEED = Number(process.env.DRIFT_SEED ?? 1);
-
-function profileOf(records: readonly Record<string, unknown>[]): Profile {
-  const profile = new RunProfile();
-  for (const record of records) profile.add(record);
-  return profile.result({ duplicates: records.length - new Set(records.map(({ id }) => id)).size });
-}
-
-/** Judges each run against those before it. */
-class Judge {
-  readonly #mode: Mode;
-  #earlier: Profile[] = [];
-  constructor(mode: Mode = 'replace') {
-    this.#mode = mode;
-  }
-  add(records: readonly Record<string, unknown>[]): JobFinding[] {
-    const profile = profileOf(records);
-    const drifts = judgeDrift({ mode: this.#mode, profile, earlier: this.#earlier });
-    this.#earlier = [profile, ...this.#earlier].slice(0, COMPARED_PROFILES);
-    return drifts;
-  }
-}
-
-describe(`drift is not reported in ${VERSIONS} versions of`, () => {
-  for (const { name, mode, next } of noisySources(SEED)) {
-    it(name, () => {
-      const judge = new Judge(mode);
-      for (let version = 1; version <= VERSIONS; version += 1) {
-        const drifts = judge.add(next());
-        assert.deepEqual(drifts.map(driftSentence), [], `version ${version}`);
-      }
-    });
-  }
-});
+import { Judge } from '../../../test/support/quality/judge.ts';
+import { COMPARED_PROFILES, driftSentence } from '../../model/quality/drift.ts';
 
 /** 200 products: complete, except that 2 % have no price. */
 const products = (change: (record: Record<string, unknown>, at: number) => object = (record) => record) =>

@@ -14,9 +14,14 @@ export class Dice {
     this.next = seeded(seed);
   }
 
+  /** A whole number from 0 to `bound` - 1. */
+  below(bound: number): number {
+    return Math.floor(this.next() * bound);
+  }
+
   /** A whole number, both bounds included. */
   whole(least: number, most: number): number {
-    return least + Math.floor(this.next() * (most - least + 1));
+    return least + this.below(most - least + 1);
   }
 
   chance(share: number): boolean {
@@ -24,7 +29,7 @@ export class Dice {
   }
 
   pick<One>(list: readonly One[]): One {
-    return list[Math.floor(this.next() * list.length)] as One;
+    return list[this.below(list.length)] as One;
   }
 
   /** A normal deviate with a standard deviation of 1. */
