@@ -50,8 +50,8 @@ export async function resolveSelection(
   for (const id of wanted) {
     const jobId = jobs.get(id);
     if (jobId === undefined) {
-      const body = await store.quarantine.published({ ...at, id });
-      conflicts.push({ id, reason: body === undefined ? 'not_found' : 'published' });
+      const isPublished = await store.quarantine.isPublished({ ...at, id });
+      conflicts.push({ id, reason: isPublished ? 'published' : 'not_found' });
     } else if (untilJobId !== undefined && jobId > untilJobId)
       conflicts.push({ id, reason: 'set_aside_again' });
   }

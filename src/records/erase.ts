@@ -1,8 +1,8 @@
 /**
  * Erases a person from every place that contains record contents. `find-person.ts` registers all of these places.
  *
- * Records are erased last. Until then, another erasure finds the same ids, so that repeating an interrupted erasure
- * completes it.
+ * Records are erased last, after those of quarantines. Until then, another erasure finds the same ids, so that repeating
+ * an interrupted erasure completes it.
  */
 
 import { readdir } from 'node:fs/promises';
@@ -15,7 +15,7 @@ import type { SuppressionRow } from '../store/operations/erasure/erase.ts';
 import type { TextPlace } from '../store/operations/erasure/find-content.ts';
 import { everyRow } from '../store/page.ts';
 import type { Scrubbed, Store } from '../store/store.ts';
-import { findRecords, findTexts, type Scope, TEXT_HOLDERS } from './find-person.ts';
+import { findAside, findRecords, findTexts, type Scope, TEXT_HOLDERS } from './find-person.ts';
 import { createRedactor, isAddress, type Person, tracesOf } from './person.ts';
 import { subjectHash, subjectKey } from './suppress.ts';
 
@@ -214,6 +214,7 @@ async function collect(
       rows.push({ seq: row.seq, bytes: Buffer.byteLength(row.body) });
       records.set(workflowId, rows);
     }
+    await findAside(store, scope, person);
     if (countIds(person) === known || search === MAX_PASSES) return records;
   }
 }

@@ -3,7 +3,7 @@ import { parseExactly } from '../model/record.ts';
 import type { HeldText, TextPlace } from '../store/operations/erasure/find-content.ts';
 import type { Store } from '../store/store.ts';
 import { openScope, refuseNoAddress } from './erase.ts';
-import { findRecords, findTexts, hasDifferences, TEXT_HOLDERS } from './find-person.ts';
+import { findAside, findRecords, findTexts, hasDifferences, TEXT_HOLDERS } from './find-person.ts';
 import { createRedactor, listsIn, type Person, type Redactor } from './person.ts';
 
 /**
@@ -29,6 +29,7 @@ async function* find(
   // The first pass only collects the ids of the person's records. With these ids, the second pass finds all versions of
   // the records.
   for await (const _ of findRecords(store, scope, person));
+  await findAside(store, scope, person);
   for await (const { workflowId, row, theirs } of findRecords(store, scope, person)) {
     const { id, addedIn, removedIn, body } = row;
     const facts = { workflowId, id, fromVersion: addedIn, untilVersion: removedIn };

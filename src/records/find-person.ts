@@ -58,9 +58,6 @@ export const TEXT_HOLDERS: Readonly<Record<TextPlace, (held: HeldText, redactor:
     JSON.stringify(JSON.parse(text), (_, value: unknown) => cleanText(value, redactor)),
   fields: ({ text }, redactor) => redactor.json(text),
   profile: ({ text }, redactor) => redactor.json(text),
-  // The whole row is deleted. Records of other people stay, like those that are published.
-  quarantined: ({ text, workflowId }, redactor) =>
-    isTheirRecord(JSON.parse(text), workflowId, redactor) ? '' : text,
   quarantineReasons: ({ text }, redactor) => redactor.json(text),
   inspectedRequest: ({ text }, redactor) =>
     JSON.stringify(JSON.parse(text), (_, value: unknown) => cleanText(value, redactor)),
@@ -95,6 +92,10 @@ export const TEXT_HOLDERS: Readonly<Record<TextPlace, (held: HeldText, redactor:
     return isTheirRecord(JSON.parse(text), workflowId, redactor) ? '' : text;
   },
   event: ({ text, workflowId }, redactor) => redactor.event(text, workflowId),
+  // The whole row is deleted. Records of other people stay, like those that are published. These records come last,
+  // because they show the ids of a person who was never published.
+  quarantined: ({ text, workflowId }, redactor) =>
+    isTheirRecord(JSON.parse(text), workflowId, redactor) ? '' : text,
 };
 
 /** Whether a record belongs to the person. At least its id is known. */
@@ -180,6 +181,13 @@ export async function* findRecords(
       }
       after = page.next;
     } while (after !== null);
+  }
+}
+
+/** Adds the ids of the person's records in quarantines to `person`. */
+export async function findAside(store: Store, scope: Scope, person: Person): Promise<void> {
+  for await (const { held } of findTexts(store, scope, person, 'quarantined')) {
+    person.ids.get(held.workflowId ?? '')?.add((JSON.parse(held.text) as { id: string }).id);
   }
 }
 

@@ -1,5 +1,6 @@
 /** Recognizes a person in records and texts, and redacts texts. */
 import { escapedMarkdown } from '../model/messages/discord-markdown.ts';
+import { recordWords } from '../model/quality/judge.ts';
 import { parseExactly } from '../model/record.ts';
 import { escapedHtml } from '../std/escaped-html.ts';
 
@@ -64,9 +65,14 @@ export function needlesOf(person: Person, where: 'records' | 'texts'): string[] 
   if (where === 'texts') {
     const ids = [...person.ids.values()].flatMap((some) => [...some]);
     if (ids.length > MAX_SEARCHED_IDS) needles.push('"differences":[{');
-    else needles.push(...ids.map((id) => asciiRun(`"id":${JSON.stringify(id)}`)));
+    else needles.push(...ids.flatMap((id) => [`"id":${JSON.stringify(id)}`, ...quotesOf(id)]).map(asciiRun));
   }
   return [...new Set(needles)];
+}
+
+/** How a finding, and a sentence about it, name the record whose value they quote. They do so for ids of any length. */
+function quotesOf(id: string): string[] {
+  return [`"examples":[${JSON.stringify(id)}`, ...spellings(recordWords(id))];
 }
 
 /** The ids that are searched for in all texts. */
@@ -165,6 +171,7 @@ export function listsIn(
 export function createRedactor(person: Person): Redactor {
   const ofAddress = addressPatterns(person);
   const patterns = [...ofAddress, ...idPatterns(person)];
+  const ids = new Set([...person.ids.values()].flatMap((some) => [...some]));
 
   const names = (some: readonly RegExp[], text: string) =>
     some.some((pattern) => {
@@ -218,7 +225,8 @@ export function createRedactor(person: Person): Redactor {
   function withoutThem(findings: readonly unknown[]): unknown[] {
     return findings.map((one) => {
       if (!mentions(JSON.stringify(one))) return one;
-      return { ...(clean(one, patterns) as object), found: ERASED };
+      const { examples = [], ...finding } = clean(one, patterns) as { examples?: string[] };
+      return { ...finding, found: ERASED, examples: examples.map((id) => (ids.has(id) ? ERASED : id)) };
     });
   }
 
@@ -279,10 +287,13 @@ function addressPatterns({ email }: Person): RegExp[] {
 }
 
 function idPatterns(person: Person): RegExp[] {
-  const ids = searchedIds(person);
-  if (ids.length === 0) return [];
-  const forms = [...new Set(ids.flatMap(spellings))].map(RegExp.escape).join('|');
-  return [new RegExp(`${BEFORE}(?:${forms})${AFTER}`, 'gu')];
+  const ids = [...new Set([...person.ids.values()].flatMap((some) => [...some]))];
+  const forms = [
+    ...searchedIds(person).flatMap(spellings),
+    ...(ids.length > MAX_SEARCHED_IDS ? [] : ids.flatMap(quotesOf)),
+  ];
+  if (forms.length === 0) return [];
+  return [new RegExp(`${BEFORE}(?:${[...new Set(forms)].map(RegExp.escape).join('|')})${AFTER}`, 'gu')];
 }
 
 /** The forms in which a text may be written in JSON, in URLs, and in messages for people. */

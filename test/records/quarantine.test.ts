@@ -357,6 +357,24 @@ test('erasing and exporting a person reach the quarantine', async () => {
   assert.ok(!JSON.stringify(left[0]?.reasons).includes(email));
 });
 
+test('erasing a person who was only set aside reaches what findings, errors and logs quote', async () => {
+  const email = 'ada.byron@example.com';
+  const theirs = (price: string) => ({ id: '7', price, email });
+  const published = await push('erased', [theirs('secret-1'), ...good(3)]);
+  await push('erased', [theirs('secret-2'), item('worse', -1), ...good(1)]);
+  const stored = async () => {
+    const range = { teamId: service.team.id, afterSequence: 0, limit: 1_000 };
+    const { body: jobs } = await service.call('GET', '/v1/jobs?workflowId=erased&limit=2');
+    const [last] = (jobs as { jobs: { id: string }[] }).jobs;
+    const log = (await service.call('GET', `/v1/jobs/${last?.id}/logs`)).body;
+    return [await service.store.events.list(range), jobs, log].map((one) => JSON.stringify(one));
+  };
+  assert.equal(published.status, 200);
+  for (const text of await stored()) assert.match(text, /secret-2/);
+  assert.equal((await service.call('POST', '/v1/workflows/erased/erase', { email })).status, 200);
+  for (const text of await stored()) assert.doesNotMatch(text, /secret/);
+});
+
 test('a run sets nothing aside of people who are suppressed', async () => {
   await service.call('POST', '/v1/workflows/erased/erase', { email: 'eve@example.com', suppress: true });
   await push('erased', [{ id: 'bad9', price: -1, email: 'eve@example.com' }, ...good(3)]);

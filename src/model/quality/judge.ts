@@ -223,11 +223,19 @@ function limitWords({ expectation, limit }: Pick<JobFinding, 'expectation' | 'li
 }
 
 function example({ expectation, found, examples }: JobFinding): string {
-  const ids = examples.map((id) => (id.length > MAX_ID ? `${id.slice(0, MAX_ID).toWellFormed()}…` : id));
-  const [id] = ids;
+  const [id] = examples;
   if (id === undefined) return '';
-  if (expectation === 'filled') return `; it is empty in ${listed(ids)}`;
-  return `, such as ${JSON.stringify(found)} of the record ${id}`;
+  if (expectation === 'filled') return `; it is empty in ${listed(examples.map(shortId))}`;
+  return `, such as ${JSON.stringify(found)} ${recordWords(id)}`;
+}
+
+/** How sentences name the record whose value they quote. An erasure searches for these words. */
+export function recordWords(id: string): string {
+  return inOneLine(`of the record ${shortId(id)}`);
+}
+
+function shortId(id: string): string {
+  return id.length > MAX_ID ? `${id.slice(0, MAX_ID).toWellFormed()}…` : id;
 }
 
 function rounded(value: number): number {

@@ -240,6 +240,8 @@ export function testQuarantine(open: Open): void {
     const held = await makeRunning(store, at);
     await stageRecords(store, held, 'upsert', people({ a: 'Eve', c: 'Cid' }));
     assert.deepEqual(await Promise.all(['a', 'b', 'c'].map(find)), [ada, undefined, undefined]);
+    const isThere = (id: string) => store.quarantine.isPublished({ ...at, id });
+    assert.deepEqual(await Promise.all(['a', 'b', 'c'].map(isThere)), [true, false, false]);
     await publish(store, held);
     assert.equal(await find('a'), JSON.stringify({ id: 'a', name: 'Eve' }));
   });
@@ -300,6 +302,20 @@ export function testQuarantine(open: Open): void {
     const texts = [{ key: held?.key ?? '', was: held?.text ?? '', text: '' }];
     assert.equal(await store.erasure.rewrite({ teamId, place: 'quarantined', texts }), 1);
     assert.deepEqual(await idsOf(store, at), ['b']);
+  });
+
+  it('searches a few records at a time for a person if they are large', async ({ store }) => {
+    const at = await makeWorkflow(store);
+    for (let n = 0; n < 4; n++) await setAside(store, at, bad(`${n}`, 1, 'price', 'x'.repeat(1_048_000)));
+    const found: number[] = [];
+    for (let after: string | null = null; ; ) {
+      const search = { ...at, place: 'quarantined', needles: ['xxx'], after } as const;
+      const page: Awaited<ReturnType<Store['erasure']['scanTexts']>> = await store.erasure.scanTexts(search);
+      if (page.next === null) break;
+      found.push(page.texts.length);
+      after = page.next;
+    }
+    assert.deepEqual(found, [3, 1]);
   });
 }
 

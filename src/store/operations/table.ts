@@ -97,7 +97,7 @@ export const OPERATIONS = {
   },
   profiles: reads(profiles, 'list', 'earlier'),
   quarantine: {
-    ...reads(quarantine, 'list', 'find', 'count', 'get', 'published'),
+    ...reads(quarantine, 'list', 'find', 'count', 'get', 'published', 'isPublished'),
     ...reads(stagedQuarantine, 'keys'),
     ...writes(stagedQuarantine, 'stage'),
     ...writes(quarantine, 'drop'),

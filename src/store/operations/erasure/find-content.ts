@@ -161,6 +161,8 @@ interface Place {
   column: string;
   /** Rows scanned per call. */
   rows: number;
+  /** A column with the bytes of the text, if it may be so long that a call scans fewer rows. */
+  bytes?: string;
   joins?: string;
   /** SQL for the id of the row's workflow (default: the column `workflow_id`). */
   workflow?: string;
@@ -280,7 +282,7 @@ const PLACES: Readonly<Record<TextPlace, Place>> = {
     column: 'body',
     rows: 100,
   },
-  quarantined: { ...OF_THE_QUARANTINE, column: 'body', deletes: true, about: OF_ANY_ID },
+  quarantined: { ...OF_THE_QUARANTINE, column: 'body', bytes: 'bytes', deletes: true, about: OF_ANY_ID },
   quarantineReasons: { ...OF_THE_QUARANTINE, column: 'reasons' },
   inspectedRequest: { ...OF_AN_INSPECTOR, column: 'request' },
   inspectedBody: { ...OF_AN_INSPECTOR, column: 'body' },
@@ -292,14 +294,14 @@ const STATEMENTS = Object.fromEntries(
 ) as Record<TextPlace, ReturnType<typeof statements>>;
 
 function statements(place: Place) {
-  const { table, keys, column, joins = '', workflow = 't.workflow_id', about, ofAny, deletes } = place;
+  const { table, keys, column, bytes, joins = '', workflow = 't.workflow_id', about, ofAny, deletes } = place;
   const ofAnyWorkflow = ofAny === undefined ? '' : `or (${workflow} is null and ${ofAny})`;
   const list = keys.map((key) => `t.${key}`).join(', ');
   const marks = (first: number) => keys.map((_, n) => `$${first + n}`).join(', ');
   const then = 2 + keys.length;
   return {
     keys: `
-      select ${list} from ${table} t where t.team_id = $1 and (${list}) > (${marks(2)})
+      select ${list}${bytes === undefined ? '' : `, t.${bytes} as bytes`} from ${table} t where t.team_id = $1 and (${list}) > (${marks(2)})
       order by ${list} limit $${then}`,
     texts: both(
       (pick) => `
@@ -340,7 +342,12 @@ export async function scanTexts(
     ...after,
     rowsPerScan(rows, needles),
   );
-  const last = scanned.at(-1);
+  let bytes = 0;
+  const last =
+    scanned.find((row) => {
+      bytes += Number(row.bytes ?? 0);
+      return bytes >= SCAN_BYTES;
+    }) ?? scanned.at(-1);
   if (last === undefined) return { texts: [], next: null };
   const keyOf = (row: Record<string, Value>) => keys.map((key) => row[key] as Value);
   const found = await view.db.all<Record<string, Value>>(

@@ -165,23 +165,36 @@ export async function get(
   return row && toEntry(row);
 }
 
-const PUBLISHED = both((pick) => {
-  const [is, current] = [hasId(pick, '$3'), 'workflow.current_version'];
-  const row = (condition: string) => `select body from record ${condition} limit 1`;
-  return `
+/** SQL for a column of the record with an id in the current version. */
+const ofPublished = (column: string) =>
+  both((pick) => {
+    const [is, current] = [hasId(pick, '$3'), 'workflow.current_version'];
+    const row = (condition: string) => `select ${column} from record ${condition} limit 1`;
+    return `
     select coalesce(
       (${row(`/* use record_current */ where ${ofWorkflow(pick, 'current')} and ${is} and added_in <= ${current}`)}),
       (${row(`/* use record_closed */ where ${ofWorkflow(pick, 'closed')} and ${is} and added_in <= ${current}
-        and removed_in + 0 > ${current}`)})) as body
+        and removed_in + 0 > ${current}`)})) as found
     from workflow where team_id = $1 and id = $2`;
-});
+  });
+const PUBLISHED = ofPublished('body');
+const PUBLISHED_SEQ = ofPublished('seq');
 
 /** The JSON text of the record with this id in the current version; undefined if there is none. */
 export async function published(
   view: View,
   { teamId, workflowId, id }: WorkflowRef & { id: string },
 ): Promise<string | undefined> {
-  return (await view.db.get<{ body: string | null }>(PUBLISHED, teamId, workflowId, id))?.body ?? undefined;
+  return (await view.db.get<{ found: string | null }>(PUBLISHED, teamId, workflowId, id))?.found ?? undefined;
+}
+
+/** Whether the current version has a record with this id. Does not read the record, which may have 1 MiB. */
+export async function isPublished(
+  view: View,
+  { teamId, workflowId, id }: WorkflowRef & { id: string },
+): Promise<boolean> {
+  const row = await view.db.get<{ found: number | null }>(PUBLISHED_SEQ, teamId, workflowId, id);
+  return row !== undefined && row.found !== null;
 }
 
 const DELETE = {
