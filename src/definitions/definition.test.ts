@@ -125,7 +125,10 @@ const CASES: [text: string, mistakes: string[]][] = [
       '4: `limits.output` must be a size such as 500MB or 2GB, from 1 KB to 1000 TB, found "10 PB"',
     ],
   ],
-  [`${SOURCE}keep: 10`, ['2: `keep` must be a map of settings, found the number 10']],
+  [
+    `${SOURCE}keep: 10`,
+    ['2: `keep` must be a map of settings such as { versions: 500, days: 90 }, found the number 10'],
+  ],
   [
     `${SOURCE}keep: { versions: 0, day: 90 }`,
     [
@@ -198,7 +201,9 @@ const CASES: [text: string, mistakes: string[]][] = [
   ],
   [
     `${SOURCE}limits: { timeout: 15 min }`,
-    ['2: `limits.timeout` must be a duration such as 500ms, 30s, 15m or 2h, at most 168h, found "15 min"'],
+    [
+      '2: `limits.timeout` must be a duration such as 500ms, 30s, 15m or 2h, at most 168h, found "15 min". Write 15m',
+    ],
   ],
   [
     `${SOURCE}limits: { timeout: 0s }`,
@@ -231,7 +236,10 @@ const CASES: [text: string, mistakes: string[]][] = [
   [`${SOURCE}onInvalid: ignore`, ['2: `onInvalid` must be fail or skip, found "ignore"']],
   [`${SOURCE}guards: 5`, ['2: `guards` must be a map of settings, found the number 5']],
   [`${SOURCE}name: ""`, ['2: `name` must be a string of 1 to 200 characters, found ""']],
-  [`${SOURCE}mode: append\nmode: upsert\n`, ['3: This is not valid YAML: Map keys must be unique']],
+  [
+    `${SOURCE}mode: append\nmode: upsert\n`,
+    ['3: This is not valid YAML: `mode` is set twice in the same map. Remove one of the two'],
+  ],
   [
     `${SOURCE}__proto__: { x: 1 }\n`,
     [`2: \`__proto__\` is not a known setting. Known settings: ${SETTINGS}`],

@@ -59,8 +59,14 @@ const SETTINGS = [
 ];
 /** Settings of sources that often end up at the top level of a definition, because their author did not indent them. */
 const OF_SOURCE = ['type', 'command', 'url', 'method', 'headers', 'parse', 'records', 'paginate', 'follow'];
-/** Only http sources have `fields`. */
-const MISPLACED = { fields: 'is not allowed here: only http sources have `fields`. Remove it' };
+const MISPLACED = {
+  // Only http sources have them.
+  fields: 'is not allowed here: only http sources have `fields`. Remove it',
+  fresh: belongsUnder('expect'),
+  otherwise: belongsUnder('expect'),
+  versions: belongsUnder('keep'),
+  days: belongsUnder('keep'),
+};
 
 /**
  * Parses a YAML definition and fills in all defaults.
@@ -86,7 +92,11 @@ export function parseDefinition(value: unknown, { file, lineOf }: { file: string
   }
   const isHttp = asMap(asMap(value)?.source)?.type === 'http';
   const known = [...SETTINGS, 'source', ...(isHttp ? ['fields'] : [])];
-  const ofSource = OF_SOURCE.map((name) => [name, 'belongs under `source:`. Indent it by two spaces']);
+  const ofSource = OF_SOURCE.map((name) => [
+    name,
+    // The `records` of a source are a path, and those of `expect` are a map.
+    belongsUnder(name === 'records' && asMap(asMap(value)?.records) !== undefined ? 'expect' : 'source'),
+  ]);
   const root = new Section(checker, value, [], known, { ...MISPLACED, ...Object.fromEntries(ofSource) });
   return finish(root, checkSource(root, file), file);
 }
@@ -105,6 +115,10 @@ export function parseModuleDefinition(
     source: 'must be left out: the module itself is the source',
   });
   return finish(root, { type: 'module', file }, file);
+}
+
+function belongsUnder(name: string): string {
+  return `belongs under \`${name}:\`. Indent it by two spaces`;
 }
 
 function finish(root: Section, source: Source | undefined, file: string): Parsed {
@@ -150,7 +164,7 @@ function checkSettings(
 
 /** If only one of the limits is given, the other one is as high as possible: `keep: { days: 90 }` keeps 90 days. */
 function checkKeep(root: Section): { keep?: Keep } {
-  const keep = root.section('keep', ['versions', 'days']);
+  const keep = root.section('keep', ['versions', 'days'], '{ versions: 500, days: 90 }');
   if (!keep.has('versions') && !keep.has('days')) return {};
   return {
     keep: {

@@ -51,7 +51,7 @@ test('bounds that are numbers imply the type number', () => {
 });
 
 const MISTAKES: [text: string, ...mistakes: RegExp[]][] = [
-  [`${SOURCE}expect: 5`, /^2: `expect` must be a map of settings, found the number 5$/],
+  [`${SOURCE}expect: 5`, /^2: `expect` must be a map of settings such as \{ records: .* found the number 5$/],
   [
     `${SOURCE}expect: { record: {} }`,
     /^2: `expect\.record` is not a known setting. Did you mean `records`\?$/,
@@ -83,7 +83,30 @@ const MISTAKES: [text: string, ...mistakes: RegExp[]][] = [
   ],
   [
     `${SOURCE}expect: { fields: { price: { filled: 0.98 } } }`,
-    /must be a percentage such as 20%, .*Add `%`$/,
+    /must be a percentage such as 20%, .*Write 98% or 0\.98%$/,
+  ],
+  [
+    `${SOURCE}expect: { fields: { price: number } }`,
+    /`expect\.fields\.price` must be a map .*found "number"$/,
+  ],
+  [
+    `${SOURCE}expect: { fields: { a: { type: string }, b: { type: bool } } }`,
+    /`expect\.fields\.a\.type` .*Did you mean `text`\?$/,
+    /`expect\.fields\.b\.type` .*Did you mean `boolean`\?$/,
+  ],
+  [
+    `${SOURCE}expect: { fields: { price: { type: number, oneOf: [1, "2"] } } }`,
+    /`expect\.fields\.price\.oneOf\[1\]` must be of the `type` number, found "2"$/,
+  ],
+  [
+    `${SOURCE}expect: { fields: { price: { type: number, min: "0", matches: x } } }`,
+    /`expect\.fields\.price\.min` must be a number, found "0"\. Remove the quotes$/,
+    /`expect\.fields\.price\.matches` is only for texts, and the `type` is number$/,
+  ],
+  [
+    `${SOURCE}fresh: 26h\nrecords: { min: 1 }`,
+    /^2: `fresh` belongs under `expect:`/,
+    /^3: `records` belongs under `expect:`/,
   ],
   [
     `${SOURCE}expect: { fields: { done: { type: boolean, min: 1 } } }`,
@@ -122,6 +145,9 @@ const MISTAKES: [text: string, ...mistakes: RegExp[]][] = [
     /`expect\.otherwise` must be refuse, warn or quarantine, found "quarantined"\. Did you mean `quarantine`\?$/,
   ],
   [`${SOURCE}expect: { fresh: 59s }`, /`expect\.fresh` must be a duration .* from 1m to 366d, found "59s"$/],
+  [`${SOURCE}expect: { fresh: 26 hours }`, /found "26 hours"\. Write 26h$/],
+  [`${SOURCE}keep: 500`, /`keep` must be a map of settings such as \{ versions: 500, days: 90 \}, found/],
+  [`${SOURCE}keep: { days: 90d }`, /`keep\.days` must be a whole number .*found "90d"\. Write 90$/],
   [`${SOURCE}expect: { fresh: 26 }`, /`expect\.fresh` must be a duration .*Add a unit$/],
   [
     `${SOURCE}expect: {}\nguards: { minRecords: 1 }`,
@@ -129,7 +155,11 @@ const MISTAKES: [text: string, ...mistakes: RegExp[]][] = [
   ],
   [
     `${HTTP}expect: { fields: { emial: { filled: 1% } } }`,
-    /`expect\.fields\.emial` is not one of the `fields`, so it would never be filled\. Fields: id, email, size$/,
+    /`expect\.fields\.emial` is not one of the `fields`, so it would never be filled\. Did you mean `email`\?$/,
+  ],
+  [
+    `${HTTP}expect: { fields: { born: { filled: 90% } } }`,
+    /`expect\.fields\.born` is not one of the `fields`, .* Fields: id, email, size$/,
   ],
 ];
 

@@ -13,9 +13,11 @@ import {
   type ValueType,
 } from '../model/quality/expect.ts';
 import { compareDates, isOfType } from '../model/quality/value-types.ts';
-import { addUnit, describe, durationWithin, type Path, type Section } from './section.ts';
+import { nearest } from '../std/nearest.ts';
+import { addUnit, asMap, asNumber, describe, durationWithin, type Path, type Section } from './section.ts';
 
 const COUNT = { min: 0, max: 1_000_000_000 };
+const OF_EXPECT = ['records', 'fields', 'fresh', 'otherwise'];
 const OF_RECORDS = ['min', 'max', 'drop', 'rise', 'duplicates'];
 const OF_FIELD = ['type', 'min', 'max', 'filled', 'unique', 'oneOf', 'matches'];
 /** Maximum number of fields with expectations, and of values in `oneOf`: each costs time per record. */
@@ -26,6 +28,25 @@ const MAX_INSTRUCTIONS = 200;
 /** Types with an order or a length, which `min` and `max` bound. */
 const COUNTED: readonly ValueType[] = ['number', 'integer', 'text', 'url', 'email', 'list'];
 const DATED: readonly ValueType[] = ['date', 'datetime'];
+/** Types whose values are texts, which `matches` looks at. */
+const TEXTUAL: readonly ValueType[] = ['text', 'url', 'email', 'date', 'datetime'];
+/** Names that other languages have for the types. */
+const SYNONYMS: ReadonlyMap<string, ValueType> = new Map<string, ValueType>([
+  ['string', 'text'],
+  ['str', 'text'],
+  ['float', 'number'],
+  ['double', 'number'],
+  ['decimal', 'number'],
+  ['int', 'integer'],
+  ['bool', 'boolean'],
+  ['array', 'list'],
+  ['map', 'object'],
+  ['uri', 'url'],
+  ['mail', 'email'],
+  ['day', 'date'],
+  ['time', 'datetime'],
+  ['timestamp', 'datetime'],
+]);
 /** A message lists at most this many names. */
 const MAX_SHOWN = 40;
 
@@ -38,7 +59,7 @@ export function checkExpect(root: Section, fields: readonly string[] | undefined
   if (root.has('guards')) {
     root.wrong('guards', 'is the earlier form of `expect`. Move its settings to `expect`, and remove it');
   }
-  const expect = root.section('expect', ['records', 'fields', 'fresh', 'otherwise']);
+  const expect = root.section('expect', OF_EXPECT, '{ records: { min: 100 }, otherwise: warn }');
   return {
     records: checkRecords(expect),
     fields: checkFields(expect, fields),
@@ -54,7 +75,7 @@ export function checkExpect(root: Section, fields: readonly string[] | undefined
 }
 
 function checkRecords(expect: Section): RecordsExpect {
-  const records = expect.section('records', OF_RECORDS);
+  const records = expect.section('records', OF_RECORDS, '{ min: 100, drop: 20% }');
   const found: RecordsExpect = {
     min: records.number('min', COUNT, null),
     max: records.number('max', COUNT, null),
@@ -88,25 +109,32 @@ function checkKnown(section: Section, path: Path, name: string, known: readonly 
   if (known === undefined || known.length === 0) return;
   const first = name.split('.', 1)[0] as string;
   if (name === 'id' || known.includes(name) || known.includes(first)) return;
+  const meant = nearest(name, known);
+  const what = 'is not one of the `fields`, so it would never be filled';
+  if (meant !== undefined) {
+    section.checker.wrong(path, `${what}. Did you mean \`${meant}\`?`);
+    return;
+  }
   const there = known.slice(0, MAX_SHOWN).join(', ') + (known.length > MAX_SHOWN ? ' …' : '');
-  section.checker.wrong(path, `is not one of the \`fields\`, so it would never be filled. Fields: ${there}`);
+  section.checker.wrong(path, `${what}. Fields: ${there}`);
 }
 
 function checkField(fields: Section, name: string): FieldExpect {
-  const field = fields.section(name, OF_FIELD);
+  const field = fields.section(name, OF_FIELD, '{ type: number, filled: 98% }');
   const isNumeric = typeof field.values.min === 'number' || typeof field.values.max === 'number';
-  const type = field.oneOf('type', VALUE_TYPES, isNumeric ? 'number' : null);
+  const type = field.oneOf('type', VALUE_TYPES, isNumeric ? 'number' : null, SYNONYMS);
   const found: FieldExpect = {
     type,
     min: checkBound(field, 'min', type),
     max: checkBound(field, 'max', type),
     filled: field.percent('filled', 100, null),
     unique: field.flag('unique', false),
-    oneOf: checkOneOf(field),
-    matches: checkPattern(field),
+    oneOf: checkOneOf(field, type),
+    matches: checkPattern(field, type),
   };
   checkOrder(field, found);
-  if (Object.keys(field.values).length === 0) {
+  const isMap = asMap(fields.values[name]) !== undefined || !fields.has(name);
+  if (isMap && Object.keys(field.values).length === 0) {
     fields.wrong(name, `must have an expectation, such as { filled: 98% }. Known: ${OF_FIELD.join(', ')}`);
   }
   return found;
@@ -129,7 +157,13 @@ function checkBound(field: Section, name: 'min' | 'max', type: ValueType | null)
   }
   const isValue = type === 'number' || type === 'integer';
   return isValue
-    ? field.number(name, { min: -Number.MAX_VALUE, max: Number.MAX_VALUE, whole: false }, null)
+    ? field.read(
+        name,
+        'must be a number',
+        (value) => (Number.isFinite(value) ? (value as number) : undefined),
+        null,
+        asNumber,
+      )
     : field.number(name, COUNT, null);
 }
 
@@ -141,7 +175,7 @@ function checkOrder(section: Section, { min, max }: Pick<FieldExpect, 'min' | 'm
   if (isWrong) section.wrong('max', `must not be less than \`min\` (${min})`);
 }
 
-function checkOneOf(field: Section): FieldExpect['oneOf'] {
+function checkOneOf(field: Section, type: ValueType | null): FieldExpect['oneOf'] {
   const list = field.read(
     'oneOf',
     `must be a list of 1 to ${MAX_VALUES} strings, numbers or booleans such as [open, closed]`,
@@ -149,19 +183,23 @@ function checkOneOf(field: Section): FieldExpect['oneOf'] {
     null,
   );
   for (const [at, value] of (list ?? []).entries()) {
-    if (['string', 'number', 'boolean'].includes(typeof value)) continue;
-    field.checker.wrong(
-      [...field.path, 'oneOf', at],
-      `must be a string, number or boolean, found ${describe(value)}`,
-    );
+    const isScalar = ['string', 'number', 'boolean'].includes(typeof value);
+    // No record could have a value that is both.
+    if (isScalar && (type === null || isOfType(value, type))) continue;
+    const must = isScalar ? `of the \`type\` ${type}` : 'a string, number or boolean';
+    field.checker.wrong([...field.path, 'oneOf', at], `must be ${must}, found ${describe(value)}`);
     return null;
   }
   return list;
 }
 
-function checkPattern(field: Section): string | null {
+function checkPattern(field: Section, type: ValueType | null): string | null {
   const pattern = field.text('matches', 1_000, null);
   if (pattern === null) return null;
+  if (type !== null && !TEXTUAL.includes(type)) {
+    field.wrong('matches', `is only for texts, and the \`type\` is ${type}`);
+    return null;
+  }
   try {
     if (patternOf(pattern).programSize() <= MAX_INSTRUCTIONS) return pattern;
     field.wrong('matches', 'repeats too much: each `{n}` repeats its part of the pattern');

@@ -72,6 +72,7 @@ export class Section {
    * @param value a map, or a missing value; any other value is a mistake
    * @param known the names of the allowed settings; null allows all names
    * @param misplaced sentences about settings that belong elsewhere, by the name of the setting
+   * @param example such a map, for the mistake
    */
   constructor(
     checker: Checker,
@@ -79,13 +80,15 @@ export class Section {
     path: Path,
     known: readonly string[] | null,
     misplaced: Readonly<Record<string, string>> = {},
+    example?: string,
   ) {
     this.checker = checker;
     this.path = path;
     this.values = asMap(value) ?? {};
     if (!isMissing(value) && asMap(value) === undefined) {
       const must = path.length === 0 ? 'A definition must be' : 'must be';
-      checker.wrong(path, `${must} a map of settings, found ${describe(value)}`);
+      const such = example === undefined ? '' : ` such as ${example}`;
+      checker.wrong(path, `${must} a map of settings${such}, found ${describe(value)}`);
     }
     for (const key of known === null ? [] : Object.keys(this.values)) {
       if (known?.includes(key)) continue;
@@ -103,8 +106,8 @@ export class Section {
     this.checker.wrong([...this.path, name], sentence);
   }
 
-  section(name: string, known: readonly string[] | null): Section {
-    return new Section(this.checker, this.values[name], [...this.path, name], known);
+  section(name: string, known: readonly string[] | null, example?: string): Section {
+    return new Section(this.checker, this.values[name], [...this.path, name], known, {}, example);
   }
 
   /** Reads a map whose keys the author chooses. @param sentence says what the map must be */
@@ -138,13 +141,19 @@ export class Section {
     return this.read(name, `must be a string of 1 to ${longest} characters`, isText, otherwise);
   }
 
-  oneOf<T extends string, D = undefined>(name: string, choices: readonly T[], otherwise?: D): T | D {
+  /** @param synonyms other names of choices, which a mistake suggests to replace */
+  oneOf<T extends string, D = undefined>(
+    name: string,
+    choices: readonly T[],
+    otherwise?: D,
+    synonyms: ReadonlyMap<string, T> = new Map(),
+  ): T | D {
     return this.read(
       name,
       `must be ${choices.slice(0, -1).join(', ')} or ${choices.at(-1)}`,
       (value) => choices.find((choice) => choice === value),
       otherwise,
-      (value) => (typeof value === 'string' ? suggestion(value, choices, '') : ''),
+      (value) => (typeof value === 'string' ? suggestion(synonyms.get(value) ?? value, choices, '') : ''),
     );
   }
 
@@ -162,6 +171,7 @@ export class Section {
           ? value
           : undefined,
       otherwise,
+      asNumber,
     );
   }
 
@@ -175,7 +185,7 @@ export class Section {
         return digits === undefined || Number(digits) > max ? undefined : Number(digits);
       },
       otherwise,
-      (value) => (typeof value === 'number' ? '. Add `%`' : ''),
+      asPercentage,
     );
   }
 
@@ -255,9 +265,28 @@ export function durationWithin(value: unknown, least: string, most: string): num
   return ms !== undefined && ms >= min && ms <= max ? ms : undefined;
 }
 
-/** Returns a hint if the value is a number without a unit. */
+/** Returns a hint if the value is a number without a unit, or a duration in words: `26 hours`. */
 export function addUnit(value: unknown): string {
-  return typeof value === 'number' ? '. Add a unit' : '';
+  if (typeof value === 'number') return '. Add a unit';
+  const [, count, unit] =
+    (typeof value === 'string' && /^(\d+) ?(s|m|h|d)(?:ec|in|our|r|ay)[a-z]*$/i.exec(value)) || [];
+  return unit === undefined ? '' : `. Write ${count}${unit.toLowerCase()}`;
+}
+
+/** Returns a hint if the value is a number in quotes, or a count with its noun: `90d`, `500 versions`. */
+export function asNumber(value: unknown): string {
+  const [, digits, noun] =
+    (typeof value === 'string' && /^(-?\d+(?:\.\d+)?) ?(d|days?|versions?|records?)?$/i.exec(value)) || [];
+  if (digits === undefined) return '';
+  return noun === undefined ? '. Remove the quotes' : `. Write ${digits}`;
+}
+
+function asPercentage(value: unknown): string {
+  if (typeof value !== 'number') return '';
+  // A share: 0.98 probably means 98 %.
+  return value > 0 && value < 1
+    ? `. Write ${Number((value * 100).toPrecision(12))}% or ${value}%`
+    : '. Add `%`';
 }
 
 /** Yields all nested values that are neither a map nor a list. */

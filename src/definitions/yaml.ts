@@ -36,6 +36,11 @@ export function readYaml(
   const first = all.find(({ code }) => !INDEPENDENT.includes(code));
   const found = all.filter((error) => error === first || INDEPENDENT.includes(error.code));
   const mistakes = found.slice(0, MAX_ERRORS).map(({ code, message, pos: [at] }) => {
+    if (code === 'DUPLICATE_KEY') {
+      const [key = ''] = /^(?:"[^"]*"|'[^']*'|[^\s:,}]{1,200})/.exec(text.slice(at, at + 202)) ?? [];
+      const twice = `\`${key}\` is set twice in the same map. Remove one of the two`;
+      return { file, line: lines.linePos(at).line, message: `This is not valid YAML: ${twice}` };
+    }
     const opened = message.startsWith('Flow ') ? unclosedAt(text.slice(0, at)) : undefined;
     if (opened === undefined) {
       const next = NEXT_STEPS[code] === undefined ? '' : `. ${NEXT_STEPS[code]}`;
