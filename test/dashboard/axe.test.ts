@@ -1,4 +1,4 @@
-/** Every page of the dashboard, checked by axe-core in both themes and at the width of a phone. */
+/** Every page of the dashboard in both themes and several widths: checked by axe-core, and for times that are hard to read. */
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -13,17 +13,18 @@ interface Look {
   name: string;
   colorScheme: 'light' | 'dark';
   viewport: { width: number; height: number };
-  /** Rules of axe-core (default: all). */
+  /** Rules of axe-core (default: all). Without any, only texts and the width are checked. */
   rules?: readonly string[];
 }
 
 const WIDE = { width: 1280, height: 800 };
+const TABLET = { width: 768, height: 900 };
 const NARROW = { width: 360, height: 800 };
 const LIGHT: Look = { name: 'light', colorScheme: 'light', viewport: WIDE };
 const DARK: Look = { name: 'dark at 360 px', colorScheme: 'dark', viewport: NARROW };
 /** Only colors differ between the themes. */
 const CONTRAST = ['color-contrast'];
-/** Pages alternate between these looks, so that each look covers half of them. The long form, `AXE_LOOKS=all`, uses all looks. */
+/** Pages alternate between these looks, so that each look covers a third of them. The long form, `AXE_LOOKS=all`, uses all looks. */
 const TURNS: readonly (readonly Look[])[] =
   process.env.AXE_LOOKS === 'all'
     ? [
@@ -32,9 +33,16 @@ const TURNS: readonly (readonly Look[])[] =
           DARK,
           { name: 'dark', colorScheme: 'dark', viewport: WIDE, rules: CONTRAST },
           { name: 'light at 360 px', colorScheme: 'light', viewport: NARROW, rules: CONTRAST },
+          { name: 'light at 768 px', colorScheme: 'light', viewport: TABLET, rules: [] },
+          {
+            name: 'light at 1440 px',
+            colorScheme: 'light',
+            viewport: { width: 1440, height: 900 },
+            rules: [],
+          },
         ],
       ]
-    : [[LIGHT], [DARK]];
+    : [[LIGHT], [DARK], [{ name: 'light at 768 px', colorScheme: 'light', viewport: TABLET }]];
 const axe = await readFile(AXE, 'utf8');
 
 const LONG =
@@ -68,22 +76,8 @@ browserTest('the sign-in page has no accessibility violations', async ({ page })
   assert.deepEqual(await findingsOf(page, 'sign-in', [LIGHT, DARK]), []);
 });
 
-pageTest('no page has accessibility violations', async ({ page, open }) => {
-  const findings: string[] = [];
-  const titles = new Map<string, string>();
-  for (const [at, path] of paths.entries()) {
-    await open(path);
-    await settled(page);
-    assert.equal(await page.locator('h1').count(), 1, `${path} has one h1`);
-    titles.set(path, await page.title());
-    findings.push(...(await findingsOf(page, path, TURNS[at % TURNS.length] ?? [])));
-  }
-  assert.deepEqual(findings, []);
-  for (const [path, title] of titles) assert.match(title, /^.+ · Flowhook$/, `${path} has a title`);
-});
-
 pageTest(
-  'no time is cut off at any width, and no page shows raw times or backticks',
+  'no page has accessibility violations, cuts off a time, or shows raw times or backticks',
   async ({ page, open }) => {
     const chooseTimes = async (name: string) => {
       await page.getByRole('button', { name: /^Times:/ }).click();
@@ -93,18 +87,13 @@ pageTest(
     await open('runs');
     await chooseTimes('UTC');
     const findings: string[] = [];
-    for (const path of [...paths, ...troubled]) {
+    for (const [at, path] of [...paths, ...troubled].entries()) {
       await open(path);
       await settled(page);
-      for (const width of [1440, 768, 360]) {
-        await page.setViewportSize({ width, height: 900 });
-        await settled(page);
-        findings.push(...(await textFindings(page)).map((line) => `${path} at ${width} px: ${line}`));
-        const isTooWide = await page.evaluate('document.documentElement.scrollWidth > innerWidth');
-        if (isTooWide) findings.push(`${path} at ${width} px is wider than the window`);
-      }
+      assert.equal(await page.locator('h1').count(), 1, `${path} has one h1`);
+      assert.match(await page.title(), /^.+ · Flowhook$/, `${path} has a title`);
+      findings.push(...(await findingsOf(page, path, TURNS[at % TURNS.length] ?? [])));
     }
-    await page.setViewportSize(WIDE);
     await chooseTimes('3 min ago');
     for (const path of ['', 'webhooks', ...troubled]) {
       await open(path);
@@ -180,19 +169,24 @@ async function findingsOf(page: Page, name: string, looks: readonly Look[]): Pro
   return found;
 }
 
-/** Checks the page as it is, and that it needs no horizontal scrolling, which axe does not check. */
+/** Checks the page as it is, its texts, and that it needs no horizontal scrolling, which axe does not check. */
 async function lookedAt(page: Page, name: string, rules?: readonly string[]): Promise<string[]> {
+  const found = await textFindings(page);
+  if (rules?.length !== 0) found.push(...(await violations(page, rules)));
+  const isTooWide = await page.evaluate('document.documentElement.scrollWidth > innerWidth');
+  return [...found, ...(isTooWide ? ['wider than the window'] : [])].map((line) => `${name}: ${line}`);
+}
+
+async function violations(page: Page, rules: readonly string[] | undefined): Promise<string[]> {
   const isLoaded = await page.evaluate(() => 'axe' in globalThis);
   if (!isLoaded) await page.evaluate(axe);
   // By default axe also describes every node that passes.
   const onlyFindings = { resultTypes: ['violations'] };
   const options = JSON.stringify(rules === undefined ? onlyFindings : { ...onlyFindings, runOnly: rules });
-  const found: string[] = await page.evaluate(
+  return page.evaluate(
     `axe.run(${options}).then(({ violations }) => violations.flatMap(({ id, nodes }) =>
       nodes.map(({ target, failureSummary }) => id + ' ' + target.join(' ') + ': ' + failureSummary)))`,
   );
-  const isTooWide = await page.evaluate('document.documentElement.scrollWidth > innerWidth');
-  return [...found, ...(isTooWide ? ['wider than the window'] : [])].map((line) => `${name}: ${line}`);
 }
 
 /** Waits until nothing is loading and the color scheme is applied. */

@@ -14,7 +14,7 @@ const FINDINGS = `(() => {
     if (around.closest('style, pre, code, textarea, [role="group"], table[aria-label$="eaders"]') !== null) continue;
     if (/\\d{4}-\\d\\d-\\d\\dT\\d\\d:/.test(data)) found.push('a raw time: ' + data);
     if (data.includes('\\u0060')) found.push('a backtick: ' + data);
-    if (/\\bsince (\\d+ \\w+ ago|just now|in )/.test(around.closest('p, span, div, li').textContent))
+    if (/\\bsince (\\d+ \\w+ ago|just now|in )/.test(around.closest('p, span, div, li')?.textContent))
       found.push('since … ago: ' + data);
   }
   for (const time of page.querySelectorAll('time')) {
