@@ -43,6 +43,8 @@ export async function programOf(name: string | undefined): Promise<Command> {
       'Run workflows as jobs that publish versioned records, read the records over HTTP, and get webhooks when they change.',
     )
     .version(VERSION)
+    // After a command, `--version` is not this option: `data get people --version 3` would print the version of Flowhook.
+    .enablePositionalOptions()
     .showHelpAfterError('(--help shows all commands and options)')
     .exitOverride();
   // `--version` needs no command, and loading all commands takes 0.3 s of CPU time.

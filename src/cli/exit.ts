@@ -30,6 +30,12 @@ export class ConflictError extends Error {
   override readonly name = 'ConflictError';
 }
 
+/** The error for an action on a paused workflow, with the next step. */
+export function pausedError(workflowId: string, cause: unknown): ConflictError {
+  const resume = `flowhook workflows resume ${workflowId}`;
+  return new ConflictError(`This workflow is paused. To resume it, run \`${resume}\``, { cause });
+}
+
 export function exitCodeOf(error: unknown): number {
   if (error instanceof UsageError || error instanceof ConfigError) return 2;
   if (error instanceof NotFoundError) return 3;

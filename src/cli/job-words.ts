@@ -63,7 +63,10 @@ export function jobLines(job: Job, team: string, nowMs: number): string[] {
     ['set aside', job.quarantined ? countWords(job.quarantined, 'record') : null],
     ['not as expected', job.findings?.map(findingSentence).join('\n') ?? null],
   ];
-  return fields(rows.map(([name, text]) => [name, text?.replaceAll('\n', '\n              ')]));
+  const shown = rows.filter(([, text]) => text !== null);
+  // Further lines of a text begin below its first line.
+  const indent = `\n${' '.repeat(Math.max(...shown.map(([name]) => name.length)) + 2)}`;
+  return fields(shown.map(([name, text]) => [name, text?.replaceAll('\n', indent)]));
 }
 
 /** `running`, `canceling`, `retrying (attempt 2)`. */

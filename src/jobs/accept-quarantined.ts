@@ -149,7 +149,7 @@ export const CONFLICT_WORDS: Readonly<Record<Conflict['reason'], string>> = {
 };
 
 function conflictSentence(conflicts: readonly Conflict[]): string {
-  if (conflicts.length === 0) return 'The quarantine has no such record';
+  if (conflicts.length === 0) return 'Nothing can be accepted: no record in the quarantine matches';
   const named = conflicts
     .slice(0, NAMED)
     .map(({ id, reason }) => `${JSON.stringify(id)}: ${CONFLICT_WORDS[reason]}`);

@@ -10,6 +10,7 @@ import {
   type FailureReason,
   type LogLevel,
 } from '../model/job.ts';
+import { absentFields } from '../model/quality/absent-fields.ts';
 import type { Expected } from '../model/quality/judge.ts';
 import { InvalidRecordError } from '../model/record.ts';
 import type { Definition } from '../model/workflow.ts';
@@ -334,6 +335,9 @@ async function publishLines(
     await producer.confirm?.(attempt);
     for (const field of ingested.found.notCompared) {
       reporter.line('warn', `Too many values of \`${field}\` to compare all of them for \`unique\``);
+    }
+    for (const sentence of absentFields(definition.expect.fields, ingested.found.profile)) {
+      reporter.line('warn', sentence);
     }
     if (ingested.found.aside.records > 0) {
       const count = countWords(ingested.found.aside.records, 'record');

@@ -7,6 +7,7 @@ import type { AfterFailure, AttemptLease, Job, RecordCounts } from '../model/job
 import { removalWarning } from '../model/planned-writes.ts';
 import { findingsSentence } from '../model/quality/judge.ts';
 import { type Definition, MODES, type Mode } from '../model/workflow.ts';
+import { countWords } from '../std/amounts.ts';
 import { Shares } from '../std/fair-share.ts';
 import { MalformedError } from '../std/lines.ts';
 import type { ClaimedJob } from '../store/operations/attempts.ts';
@@ -284,6 +285,7 @@ async function attempt(
           version: end.published.version,
           records: end.published.records,
           findings: end.published.findings ?? null,
+          quarantined: end.ingested?.found.aside.records ?? 0,
         });
       case 'canceled':
         throw canceledPush(job);
@@ -378,13 +380,19 @@ async function afterFence(store: Store, { teamId, jobId }: AttemptLease): Promis
 
 function pushedBy(job: Job): Pushed {
   if (job.version === null || job.records === null) throw new Error(`Job ${job.id} has no published version`);
-  const { id: jobId, version, records, findings } = job;
-  return pushedAs({ jobId, version, records, findings });
+  const { id: jobId, version, records, findings, quarantined } = job;
+  return pushedAs({ jobId, version, records, findings, quarantined });
 }
 
-function pushedAs({ findings, ...pushed }: Pushed & Pick<Job, 'findings'>): Pushed {
-  const unmet =
-    findings === null ? [] : [`Published, although not as expected: ${findingsSentence(findings)}`];
+function pushedAs({
+  findings,
+  quarantined,
+  ...pushed
+}: Pushed & Pick<Job, 'findings' | 'quarantined'>): Pushed {
+  const how = quarantined
+    ? `Published without ${countWords(quarantined, 'record')}, now in the quarantine`
+    : 'Published, although not as expected';
+  const unmet = findings === null ? [] : [`${how}: ${findingsSentence(findings)}`];
   const warning = [...unmet, removalWarning(pushed.records) ?? []].flat().join('. ');
   return warning === '' ? pushed : { ...pushed, warning };
 }

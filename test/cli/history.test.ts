@@ -38,6 +38,7 @@ test('one command lists the changes of a field since a day, another the changes 
   for (const args of [
     ['--since', 'tusday'],
     ['--since', '1', '--type', 'gone'],
+    ['--since', '1', '--csv', '--json'],
   ]) {
     assert.equal((await changes(...args)).code, 2, args.join(' '));
   }
@@ -48,5 +49,20 @@ test('one command lists the changes of a field since a day, another the changes 
   assert.equal((JSON.parse(json.stdout) as unknown[]).length, 2);
   const unknown = await place.run('data', 'history', 'prices', 'none');
   assert.equal(unknown.code, 3);
-  assert.match(unknown.stderr, /No record found/);
+  assert.match(unknown.stderr, /No version of prices that is stored has a record "none"/);
+
+  const misspelt = await changes('--since', '1', '--field', 'prize');
+  assert.deepEqual([misspelt.code, misspelt.stdout], [0, '']);
+  assert.match(
+    misspelt.stderr,
+    /No record of the newest versions has a field "prize"\. Did you mean price\?/,
+  );
+  const shown = await place.run('workflows', 'show', 'prices');
+  assert.match(
+    shown.stdout,
+    /^keeps +10,000 versions, for 90 days\nhistory +2 versions since 2.* B for what/m,
+  );
+  const old = await place.run('data', 'get', 'prices', '--version', '1');
+  assert.equal(old.code, 2);
+  assert.match(old.stderr, /unknown option '--version'/);
 });

@@ -42,7 +42,7 @@ for (const [workflow, where, environment] of PLACES) {
 
     const unsure = await quarantine('accept', 'a');
     assert.equal(unsure.code, 2);
-    assert.match(unsure.stderr, /1 record in the quarantine of \w+ will be published.*--yes/);
+    assert.match(unsure.stderr, /1 record in the quarantine of \w+ will be published as it is\..*--yes/);
     const accepted = await quarantine('accept', 'a', 'x', '--yes', '--json');
     assert.equal(accepted.code, 0, accepted.stderr);
     const { conflicts, ...done } = JSON.parse(accepted.stdout);
@@ -53,10 +53,21 @@ for (const [workflow, where, environment] of PLACES) {
     assert.notEqual(again.code, 0);
     assert.match(again.stderr, /a newer record with this ID was published/);
 
+    await service.call('POST', `/v1/workflows/${workflow}/pause`);
+    const paused = await quarantine('accept', 'b', '--yes');
+    assert.equal(paused.code, 5);
+    assert.match(paused.stderr, /`flowhook workflows resume \w+`/);
+    await service.call('POST', `/v1/workflows/${workflow}/resume`);
+
     const dropped = await quarantine('drop', 'b', '--yes');
     assert.equal(dropped.stdout, 'dropped 1 record\n', dropped.stderr);
     const all = await quarantine('drop', '--all', '--field', 'price', '--yes', '--json');
     assert.deepEqual(JSON.parse(all.stdout).dropped, 2);
+    assert.match((await quarantine('list')).stderr, /The quarantine of \w+ is empty/);
+    assert.match(
+      (await quarantine('list', '--field', 'x')).stderr,
+      /No record in the quarantine of \w+ matches/,
+    );
     const none = await quarantine('list', '--json');
     assert.deepEqual(JSON.parse(none.stdout), []);
     const { body } = await service.call('GET', '/v1/audit?action=quarantine.accept');

@@ -100,7 +100,7 @@ const CASES: [workflow: string, good: object[], bad: object[], finding: Json, er
       count: 3,
       examples: ['r97', 'r98', 'r99'],
     },
-    /`price` is filled in 97 % of the records, less than .* \(98%\); it is empty in r97, r98, r99/,
+    /`price` is filled in 97 % of the records, less than .* \(98%\); it is empty in the records r97, r98, r99/,
   ],
   [
     'unique',
@@ -146,7 +146,7 @@ test('`warn` publishes, and says what is not as expected in the job, the event, 
   const { status, body } = await push('warned', records);
   assert.equal(status, 200);
   const sentence =
-    '`price` is filled in 75 % of the records, less than `expect.fields.price.filled` (98%); it is empty in r1; ' +
+    '`price` is filled in 75 % of the records, less than `expect.fields.price.filled` (98%); it is empty in the record r1; ' +
     '`price` of 1 record is not of the type number, such as "n/a" of the record r0';
   assert.equal(body.warning, `Published, although not as expected: ${sentence}`);
   const { id, state, findings } = await lastJob('warned');
@@ -163,7 +163,7 @@ test('`warn` publishes, and says what is not as expected in the job, the event, 
   assert.equal((event.data as Json).error, sentence);
   assert.deepEqual((event.data as Json).findings, findings);
   const shown = await command('jobs', 'show', String(id));
-  assert.match(shown.stdout, /not as expected +`price` is filled in 75 %/);
+  assert.match(shown.stdout, /not as expected +`price` is filled in 75 % .*\n {17}`price` of 1 record/);
   assert.deepEqual(
     JSON.parse((await command('jobs', 'show', String(id), '--json')).stdout).findings,
     findings,

@@ -50,6 +50,7 @@ interface Pushed {
   version: number;
   records: { total: number; added: number; changed: number; removed: number };
   error: string;
+  warning: string;
 }
 
 /** A record with this price. */
@@ -100,6 +101,7 @@ test('bad records are set aside with reasons, and what is published with their i
   ]);
   assert.equal(run.status, 200);
   assert.deepEqual(run.records, { total: 3, added: 1, changed: 1, removed: 1 });
+  assert.match(run.warning, /^Published without 2 records, now in the quarantine: `price` of 1 record is/);
   assert.deepEqual(await published('replace'), { a: 1, b: 20, d: 4 });
   const [c, a] = await aside('replace');
   assert.deepEqual(a?.reasons, [

@@ -1,9 +1,11 @@
 /** `flowhook data changes|versions|history`: what changed between versions, and what happened to one record. */
-import type { RecordChange } from '../../../client/src/flowhook-client.ts';
+import type { Flowhook, FlowhookError, RecordChange } from '../../../client/src/flowhook-client.ts';
 import { CHANGE_TYPES } from '../../model/same-json.ts';
 import type { ChangesFormat } from '../../records/read-changes.ts';
 import { countWords } from '../../std/amounts.ts';
+import { nearest } from '../../std/nearest.ts';
 import type { Command } from '../command.ts';
+import { NotFoundError, UsageError } from '../exit.ts';
 import { oneLine } from '../job-words.ts';
 import { momentFrom, type Options, repeated, someOf } from '../options.ts';
 import { onTarget, onWorkflow, type Target } from '../target.ts';
@@ -46,6 +48,7 @@ export function addHistory(command: (name: string, description: string) => Comma
 
 /** @throws UsageError */
 function wantedFrom(options: Options) {
+  if (options.csv === true && options.json === true) throw new UsageError('Give either --csv or --json');
   const nowMs = Date.now();
   return {
     since: momentFrom('--since', options.since, nowMs) as number | Date,
@@ -65,7 +68,24 @@ async function getChanges(target: Target, workflow: string, options: Options): P
       say(`changes from version ${headers.get('x-since-version')} to ${headers.get('x-data-version')}`);
     }
     if (body !== null) await toOutput(body, format === 'json' ? '\n' : '');
+    for (const field of wanted.field ?? []) await sayUnknown(client, id, field);
   });
+}
+
+/** Says if no recent run had the field, because the changes of a misspelled field are none. */
+async function sayUnknown(client: Flowhook, workflow: string, field: string): Promise<void> {
+  const { profiles } = await client.workflows.profile(workflow);
+  const names = [...new Set(profiles.flatMap(({ fields }) => fields.map(({ name }) => name)))];
+  const [whole = ''] = field.split('.', 1);
+  const isPath = whole !== field && names.includes(whole);
+  if (profiles.length === 0 || profiles.some(({ omitted }) => omitted > 0)) return;
+  if (isPath) say(`--field takes whole fields, such as ${whole}, and no paths`);
+  else if (!names.includes(field)) {
+    const meant = nearest(field, names);
+    say(
+      `No record of the newest versions has a field "${field}"${meant === undefined ? '' : `. Did you mean ${meant}?`}`,
+    );
+  }
 }
 
 async function listVersions(target: Target, workflow: string, options: Options): Promise<void> {
@@ -93,7 +113,14 @@ const VERSION_HEADS: readonly Head[] = [
 
 async function getHistory(target: Target, workflow: string, record: string, options: Options): Promise<void> {
   const changes = await onWorkflow(target, workflow, ({ client }, id) =>
-    Array.fromAsync(client.workflows.recordHistory(id, record, { limit: 1_000 })),
+    Array.fromAsync(client.workflows.recordHistory(id, record, { limit: 1_000 })).catch(
+      (error: FlowhookError) => {
+        if (error.code !== 'record_not_found') throw error;
+        throw new NotFoundError(
+          `No version of ${id} that is stored has a record "${record}". \`flowhook data get ${id}\` prints the records`,
+        );
+      },
+    ),
   );
   const rows = changes.map((change) => [
     String(change.version),
@@ -117,6 +144,10 @@ function valuesOf({ type, record, fields = [] }: RecordChange): string {
   if (type === 'removed') return '';
   const written = (value: unknown) => (value === undefined ? 'nothing' : JSON.stringify(value));
   return fields
-    .map(({ key, value, previousValue }) => `${key}: ${written(previousValue)} → ${written(value)}`)
+    .map(({ key, value, previousValue }) => {
+      const [before, after] = [written(previousValue), written(value)];
+      // With `compare: text`, 1.0 and 1 differ, and are the same number here.
+      return before === after ? `${key}: ${after}, written differently` : `${key}: ${before} → ${after}`;
+    })
     .join(', ');
 }

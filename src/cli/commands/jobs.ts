@@ -5,7 +5,7 @@ import { JOB_ORIGINS, JOB_STATES } from '../../model/job.ts';
 import { countWords, parseDuration } from '../../std/amounts.ts';
 import { toIso } from '../../std/clock.ts';
 import type { Command } from '../command.ts';
-import { ConflictError, UsageError } from '../exit.ts';
+import { ConflictError, pausedError, UsageError } from '../exit.ts';
 import { followJob, logTail, report } from '../follow-job.ts';
 import { cellsOf, JOB_HEADS, jobLines, logText, oneLine, resultWords, stateWords } from '../job-words.ts';
 import { addSettings, type Options, oneOf, someOf, wholeNumber } from '../options.ts';
@@ -287,10 +287,7 @@ async function explain(
   { workflowId, isOwned = false }: { workflowId: string; isOwned?: boolean },
 ): Promise<never> {
   const { jobId } = error;
-  if (error.code === 'workflow_paused') {
-    const resume = `flowhook workflows resume ${workflowId}`;
-    throw new ConflictError(`This workflow is paused. To resume it, run \`${resume}\``, { cause: error });
-  }
+  if (error.code === 'workflow_paused') throw pausedError(workflowId, error);
   if (jobId == null) throw error;
   const state = await client.jobs.get(jobId).then(
     (job) => ` (${stateWords(job)})`,

@@ -42,7 +42,7 @@ async function showProfile({ client }: TargetTeam, id: string, options: Options)
     options.versions === undefined ? undefined : wholeNumber('--versions', options.versions, 1, 100);
   const found = await client.workflows.profile(id, { versions });
   const { profiles, expect } = found;
-  if (options.expect === true) {
+  if (options.expect === true && (profiles.length > 0 || options.json === true)) {
     print(options, { expect }, [yaml().stringify({ expect }).trimEnd()]);
   } else {
     print(options, found, lines(profiles));
@@ -99,7 +99,8 @@ function rangeWords({ min, max, shortest, longest, earliest, latest }: Field): s
   const words = (from: unknown, to: unknown) => (from === to ? `${from}` : `${from} to ${to}`);
   if (min !== null) return words(min, max);
   if (earliest !== null) return words(earliest, latest);
-  return shortest === null ? '' : `${words(shortest, longest)} characters`;
+  if (shortest === null) return '';
+  return `${words(shortest, longest)} ${longest === 1 ? 'character' : 'characters'}`;
 }
 
 /** Of all and of none only if that is exact. */

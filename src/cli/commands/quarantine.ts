@@ -7,7 +7,7 @@ import type {
 import { CONFLICT_WORDS, type Conflict } from '../../jobs/accept-quarantined.ts';
 import { countWords } from '../../std/amounts.ts';
 import type { Command } from '../command.ts';
-import { NotFoundError, UsageError } from '../exit.ts';
+import { NotFoundError, pausedError, UsageError } from '../exit.ts';
 import { oneLine } from '../job-words.ts';
 import { type Options, oneOf, wholeNumber } from '../options.ts';
 import { onTarget, onWorkflow, type Target } from '../target.ts';
@@ -92,7 +92,7 @@ async function listRecords(target: Target, workflow: string, options: Options): 
     ]);
     print(options, shown, table(rows, process.stdout.columns, HEADS));
     if (options.json === true) return;
-    if (shown.length === 0) say('No records found');
+    if (shown.length === 0) say(nothingIn(id, filterFrom(options)));
     else if (found.length > limit)
       say('There are more: raise --limit, or use `flowhook quarantine download`');
   });
@@ -135,10 +135,12 @@ async function acceptRecords(
   const selection = selectionFrom(ids, options);
   await onWorkflow(target, workflow, async ({ client }, id) => {
     await confirm(options, {
-      what: `${wordsOf(selection)} in the quarantine of ${id} will be published as they are`,
+      what: `${wordsOf(selection)} in the quarantine of ${id} will be published as ${isOne(selection) ? 'it is' : 'they are'}`,
       otherwise: 'nothing was published',
     });
-    const done = await client.quarantine.accept(id, selection);
+    const done = await client.quarantine.accept(id, selection).catch((error: FlowhookError) => {
+      throw error.code === 'workflow_paused' ? pausedError(id, error) : error;
+    });
     const { accepted, version, jobId, conflicts } = done;
     print(options, done, [`accepted ${countWords(accepted, 'record')}: version ${version}, job ${jobId}`]);
     sayConflicts(conflicts);
@@ -160,6 +162,16 @@ async function dropRecords(target: Target, workflow: string, ids: string[], opti
 
 function sayConflicts(conflicts: readonly Conflict[]): void {
   for (const { id, reason } of conflicts) say(`Left out ${id}: ${CONFLICT_WORDS[reason]}`);
+}
+
+function nothingIn(workflow: string, { jobId, field }: ReturnType<typeof filterFrom>): string {
+  return jobId === undefined && field === undefined
+    ? `The quarantine of ${workflow} is empty`
+    : `No record in the quarantine of ${workflow} matches`;
+}
+
+function isOne(selection: QuarantineSelection): boolean {
+  return 'ids' in selection && selection.ids.length === 1;
 }
 
 function reasonsOf({ reasons }: QuarantinedRecord): string {

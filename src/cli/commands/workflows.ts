@@ -183,6 +183,11 @@ async function showWorkflow({ client, slug }: TargetTeam, id: string, options: O
     ...(definition === undefined ? [] : limitRows(definition)),
     ['fresh', freshWords(workflow)],
     ['records', `version ${workflow.version}: ${countWords(workflow.records, 'record')}`],
+    [
+      'keeps',
+      `${countWords(workflow.keep.versions, 'version')}, for ${countWords(workflow.keep.days, 'day')}`,
+    ],
+    ['history', historyWords(workflow)],
     ['last job', job === null ? 'never run' : `${job.id} ${jobWords(job)}`],
   ];
   print(options, { team, ...workflow, ...(definition === undefined ? {} : { definition }) }, fields(rows));
@@ -209,6 +214,13 @@ function limitRows({ mode, expect, limits, retries }: Definition) {
     ],
     ['retries', `${retries.max}, the first within ${durationWords(retries.backoffMs)}`],
   ] as const;
+}
+
+/** The versions that can be read, and what the older ones cost: `12 versions since …, 3 MB for older values`. */
+function historyWords({ history: { versions, oldest, bytes } }: Workflow): string | null {
+  if (oldest === null) return null;
+  const since = dateWords(oldest.publishedAt, Date.now());
+  return `${countWords(versions, 'version')} since ${since}, ${bytesWords(bytes)} for what they replaced`;
 }
 
 /** Says when the workflow becomes stale, or since when it is: `until 24 Nov 2026, 06:00 CET, in 3 h`. */

@@ -153,8 +153,11 @@ export function momentParameter(name: string, description: string): QueryParamet
     if (/^\d+$/.test(text)) return { version: wholeFrom(Number(text), what, { least: 0, most: MAX_NUMBER }) };
     const atMs = parseIsoTime(text);
     if (atMs !== undefined) return { atMs };
+    // A `+` in an address is a space.
+    const plus = / \d\d:?\d\d$/.test(text) ? '. Write `+` as %2B' : '';
     return invalid(
-      `${what} must be the number of a version, or an ISO 8601 time with its zone, such as 2026-11-20T10:00Z`,
+      `${what} must be the number of a version, a date, or an ISO 8601 time with its zone, such as 2026-11-20 or ` +
+        `2026-11-20T10:00Z${plus}`,
     );
   });
 }

@@ -132,7 +132,7 @@ test('findings of fields are sentences with an example', () => {
     ],
     [
       { expectation: 'filled', found: 50, limit: 98 },
-      '`price` is filled in 50 % of the records, less than `expect.fields.price.filled` (98%); it is empty in 7, 9',
+      '`price` is filled in 50 % of the records, less than `expect.fields.price.filled` (98%); it is empty in the records 7, 9',
     ],
   ];
   for (const [changes, sentence] of cases) assert.equal(findingSentence(finding(changes)), sentence);

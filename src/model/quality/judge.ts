@@ -225,7 +225,10 @@ function limitWords({ expectation, limit }: Pick<JobFinding, 'expectation' | 'li
 function example({ expectation, found, examples }: JobFinding): string {
   const [id] = examples;
   if (id === undefined) return '';
-  if (expectation === 'filled') return `; it is empty in ${listed(examples.map(shortId))}`;
+  if (expectation === 'filled') {
+    const noun = examples.length === 1 ? 'record' : 'records';
+    return `; it is empty in the ${noun} ${listed(examples.map(shortId))}`;
+  }
   return `, such as ${JSON.stringify(found)} ${recordWords(id)}`;
 }
 
