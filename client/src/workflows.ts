@@ -49,6 +49,11 @@ export interface ChangesOptions {
   filter?: string | undefined;
 }
 
+interface IfMatch {
+  /** The `etag` of what is replaced: the call fails if it has changed since. */
+  ifMatch?: string | undefined;
+}
+
 /** A stream of records, with their version and number. */
 export interface Data<R> {
   version: number;
@@ -289,14 +294,13 @@ export class Workflows {
   /**
    * Creates a workflow, or changes one that was created over the API.
    *
-   * @param options.ifMatch the `etag` of the definition to replace: the call fails if it has changed since
    * @throws Conflict for a workflow that a file defines, and if `ifMatch` does not match; FlowhookError 400 with the
    *   mistakes in the definition
    */
   async put(
     workflowId: string,
     definition: Definition,
-    options: CallOptions & { ifMatch?: string | undefined } = {},
+    options: CallOptions & IfMatch = {},
   ): Promise<Workflow> {
     return (await this.#put<{ workflow: Workflow }>(workflowId, definition, options)).workflow;
   }
@@ -333,28 +337,14 @@ export class Workflows {
   setState(
     workflowId: string,
     state: unknown,
-    { ifMatch, ...options }: CallOptions & { ifMatch?: string | undefined } = {},
+    options: CallOptions & IfMatch = {},
   ): Promise<{ message: string }> {
-    return this.#transport.json({
-      ...options,
-      method: 'PUT',
-      path: `${pathOf(workflowId)}/state`,
-      headers: { 'if-match': ifMatch },
-      json: { state },
-    });
+    return this.#guarded('PUT', `${pathOf(workflowId)}/state`, options, { json: { state } });
   }
 
   /** Removes the state, so that the next run starts like the first. @throws NotFound; Conflict as `setState` */
-  resetState(
-    workflowId: string,
-    { ifMatch, ...options }: CallOptions & { ifMatch?: string | undefined } = {},
-  ): Promise<{ message: string }> {
-    return this.#transport.json({
-      ...options,
-      method: 'DELETE',
-      path: `${pathOf(workflowId)}/state`,
-      headers: { 'if-match': ifMatch },
-    });
+  resetState(workflowId: string, options: CallOptions & IfMatch = {}): Promise<{ message: string }> {
+    return this.#guarded('DELETE', `${pathOf(workflowId)}/state`, options);
   }
 
   /** Stops the workflow from accepting and starting jobs until it is resumed. @throws NotFound */
@@ -388,18 +378,19 @@ export class Workflows {
   #put<T>(
     workflowId: string,
     json: Definition,
-    { ifMatch, ...options }: CallOptions & { ifMatch?: string | undefined },
+    options: CallOptions & IfMatch,
     query: { dryRun?: boolean } = {},
   ): Promise<T> {
-    const headers = { 'if-match': ifMatch };
-    return this.#transport.json({
-      ...options,
-      method: 'PUT',
-      path: pathOf(workflowId),
-      query,
-      headers,
-      json,
-    });
+    return this.#guarded('PUT', pathOf(workflowId), options, { query, json });
+  }
+
+  #guarded<T>(
+    method: 'PUT' | 'DELETE',
+    path: string,
+    { ifMatch, ...options }: CallOptions & IfMatch,
+    content: { query?: { dryRun?: boolean }; json?: unknown } = {},
+  ): Promise<T> {
+    return this.#transport.json({ ...options, method, path, headers: { 'if-match': ifMatch }, ...content });
   }
 
   async #change(workflowId: string, verb: string, options: CallOptions): Promise<Workflow> {

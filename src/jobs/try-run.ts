@@ -23,7 +23,7 @@ import { createMask } from '../sources/secrets.ts';
 import { startRun } from '../sources/start.ts';
 import { openStore } from '../store/open.ts';
 import type { ClaimedJob } from '../store/operations/attempts.ts';
-import type { ChangedRow, ChangesCursor } from '../store/operations/records.ts';
+import type { ChangedRow, ChangesCursor } from '../store/operations/history/changes.ts';
 import type { DataVersion } from '../store/operations/versions.ts';
 import type { Store } from '../store/store.ts';
 import { type AttemptEnd, type Producer, RunFailure, runAttempt } from './attempt.ts';

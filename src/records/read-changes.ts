@@ -5,7 +5,7 @@ import { CHANGE_TYPES, type Difference, differenceOf } from '../model/same-json.
 import type { WorkflowRef } from '../model/workflow.ts';
 import { toIso } from '../std/clock.ts';
 import { ownTurn } from '../std/fair-share.ts';
-import type { ChangedRow, ChangesCursor } from '../store/operations/records.ts';
+import type { ChangedRow, ChangesCursor } from '../store/operations/history/changes.ts';
 import type { DataVersion } from '../store/operations/versions.ts';
 import type { Store } from '../store/store.ts';
 import { csvLine, textOf } from './formats.ts';
@@ -32,7 +32,7 @@ export interface Wanted {
   matching?: (rows: readonly ChangedRow[]) => Promise<readonly ChangedRow[]>;
 }
 
-export const ALL_CHANGES: Wanted = { types: CHANGE_TYPES, fields: null };
+const ALL_CHANGES: Wanted = { types: CHANGE_TYPES, fields: null };
 
 export const CHANGES_FORMATS = ['json', 'ndjson', 'csv'] as const;
 export type ChangesFormat = (typeof CHANGES_FORMATS)[number];

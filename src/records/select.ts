@@ -5,7 +5,8 @@
 
 import type { WorkflowRef } from '../model/workflow.ts';
 import { ownTurn } from '../std/fair-share.ts';
-import type { ChangesCursor, RecordPage } from '../store/operations/records.ts';
+import type { ChangesCursor } from '../store/operations/history/changes.ts';
+import type { RecordPage } from '../store/operations/records.ts';
 import type { DataVersion } from '../store/operations/versions.ts';
 import type { Store } from '../store/store.ts';
 import type { Formatter } from './formats.ts';

@@ -147,7 +147,7 @@ export async function buildCapabilities(
 const DAY_MS = 24 * 3_600_000;
 
 /** Creates the chores of all roles, without starting them, and registers them to be stopped. */
-export function createChores(input: {
+function createChores(input: {
   config: Config;
   store: Store;
   log: Logger;

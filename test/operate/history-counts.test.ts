@@ -7,9 +7,9 @@ import { test } from 'node:test';
 import { silentLogger } from '../../src/observe/log.ts';
 import { makeWorkflow, publishRun } from '../../src/store/conformance/setup.ts';
 import { openStore } from '../../src/store/open.ts';
+import { changes } from '../../src/store/operations/history/changes.ts';
 import { recordChanges } from '../../src/store/operations/history/record-history.ts';
 import { summaries } from '../../src/store/operations/job-lists.ts';
-import { changes } from '../../src/store/operations/records.ts';
 import { prunable, versionAt } from '../../src/store/operations/versions.ts';
 import { Counter, type Work } from '../support/store/count-work.ts';
 

@@ -169,7 +169,7 @@ const EVENTS_AT_ONCE = 250;
  *
  * @throws UsageError when the directory already exists
  */
-export async function exportTeam(
+async function exportTeam(
   deps: Pick<WebhookDeps, 'store' | 'sealer'>,
   team: Team,
   directory: string,

@@ -178,7 +178,7 @@ const WHAT_TO_DO =
   '(`restart: on-failure`), and report this error if it happens again';
 
 /** Ends the process with exit code 1 after an uncaught exception. */
-export function exitOnUncaught({ pretty }: { pretty: boolean }): void {
+function exitOnUncaught({ pretty }: { pretty: boolean }): void {
   process.on('uncaughtException', (error: unknown) => {
     const err = error instanceof Error ? error : new Error(String(error));
     // The error is written synchronously, because the process exits next.

@@ -71,7 +71,7 @@ async function createTeam(slug: string, options: Options): Promise<void> {
   });
 }
 
-export function addTeamQuotas(teams: Command): void {
+function addTeamQuotas(teams: Command): void {
   addStoreOptions(
     teams
       .command('quotas')

@@ -5,7 +5,7 @@ import type { Logger } from '../../observe/log.ts';
 import type { Sealer } from '../../std/seal.ts';
 import type { FeedToken } from '../../store/operations/feeds/addresses.ts';
 
-export const FEED_FORMATS = ['atom', 'json', 'html'] as const;
+const FEED_FORMATS = ['atom', 'json', 'html'] as const;
 export type FeedFormat = (typeof FEED_FORMATS)[number];
 export type FeedUrls = Record<FeedFormat, string>;
 

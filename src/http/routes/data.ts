@@ -9,7 +9,7 @@ import { type Position, readSelected, select } from '../../records/select.ts';
 import { recordResource } from '../../resources/workflow.ts';
 import { grouped } from '../../std/amounts.ts';
 import { list } from '../../std/shape.ts';
-import type { ChangesCursor } from '../../store/operations/records.ts';
+import type { ChangesCursor } from '../../store/operations/history/changes.ts';
 import type { DataVersion } from '../../store/operations/versions.ts';
 import { matchesTag, rangeOf } from '../caching.ts';
 import { cursorFrom, makeCursor, nextLink } from '../input/list-page.ts';

@@ -98,12 +98,12 @@ interface Place {
 }
 
 /** Whether `Accept` lists server-sent events explicitly; wildcards do not count. */
-export function wantsStream(accept: string | undefined): boolean {
+function wantsStream(accept: string | undefined): boolean {
   return /(^|,)\s*text\/event-stream\s*(;|,|$)/i.test(accept ?? '');
 }
 
 /** Sends `line` messages and a final `end`. With `attempt` in the query, only that attempt is followed. */
-export async function streamJobLog(call: KeyedCall<'streams'>): Promise<unknown> {
+async function streamJobLog(call: KeyedCall<'streams'>): Promise<unknown> {
   const { services, caller, query, request, reply } = call;
   const only = ATTEMPT.read(query);
   const afterSeq = AFTER.read(query) ?? 0;

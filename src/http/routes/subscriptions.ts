@@ -42,7 +42,7 @@ export const listWebhooks: Operation<KeyedCall> = {
   },
 };
 
-export const urlSchema = {
+const urlSchema = {
   type: 'string',
   maxLength: MAX_URL,
   // The part of `urlMistake` that a pattern can express.

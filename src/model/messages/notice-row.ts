@@ -14,7 +14,7 @@ export interface NoticeRow {
 }
 
 /** Maximum number of fields that a row lists. */
-export const MAX_ROW_FIELDS = 8;
+const MAX_ROW_FIELDS = 8;
 const MAX_TITLE = 120;
 const MAX_KEY = 60;
 const MAX_VALUE = 200;

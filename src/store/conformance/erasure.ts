@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { FencedError } from '../../model/error.ts';
 import { insertsOf } from '../../model/planned-writes.ts';
-import type { ChangesCursor } from '../operations/records.ts';
+import type { ChangesCursor } from '../operations/history/changes.ts';
 import type { Store } from '../store.ts';
 import {
   beginPush,

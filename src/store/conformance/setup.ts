@@ -6,7 +6,7 @@ import { planWrites } from '../../model/planned-writes.ts';
 import { EXPECT_NOTHING, type Expect } from '../../model/quality/expect.ts';
 import type { Definition, Mode } from '../../model/workflow.ts';
 import type { StoredEvent } from '../operations/events.ts';
-import type { ChangedRow, ChangesCursor } from '../operations/records.ts';
+import type { ChangedRow, ChangesCursor } from '../operations/history/changes.ts';
 import type { Store } from '../store.ts';
 import type { TableCounts } from './table-counts.ts';
 

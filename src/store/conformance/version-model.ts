@@ -1,8 +1,8 @@
 /** A model of a workflow's versions: what any store must return about them, computed in the simplest way. */
 import type { RecordCounts } from '../../model/job.ts';
 import type { Mode } from '../../model/workflow.ts';
+import type { ChangedRow } from '../operations/history/changes.ts';
 import type { RecordChange } from '../operations/history/record-history.ts';
-import type { ChangedRow } from '../operations/records.ts';
 import type { Retention } from '../operations/versions.ts';
 
 /** The records of a version: JSON text by id, in the order of first appearance. */

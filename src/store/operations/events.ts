@@ -175,7 +175,7 @@ const EVENT_COLUMNS = {
  * Returns the id of a job's event `workflow_queued`, which differs from the id of the job only in the prefix. Events
  * that were written before schema version 21 have other ids.
  */
-export function queuedEventId(jobId: string): string {
+function queuedEventId(jobId: string): string {
   return `evt${jobId.slice('job'.length)}`;
 }
 

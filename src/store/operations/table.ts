@@ -12,6 +12,7 @@ import * as content from './erasure/find-content.ts';
 import * as events from './events.ts';
 import * as feedAddresses from './feeds/addresses.ts';
 import * as feeds from './feeds/feeds.ts';
+import { changes } from './history/changes.ts';
 import { recordChanges } from './history/record-history.ts';
 import * as inspectors from './inspectors.ts';
 import * as instance from './instance.ts';
@@ -91,7 +92,8 @@ export const OPERATIONS = {
     publish: batched(publish, { isLong: true }),
     ...lookups(versions, 'version'),
     ...reads(versions, 'versions', 'versionAt', 'prunable'),
-    ...reads(records, 'page', 'search', 'changes'),
+    ...reads(records, 'page', 'search'),
+    changes: read(changes),
     recordChanges: read(recordChanges),
     prune: write(versions.prune),
   },

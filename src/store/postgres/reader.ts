@@ -3,12 +3,7 @@
 import type pg from 'pg';
 import { silentLogger } from '../../observe/log.ts';
 import type { Clock } from '../../std/clock.ts';
-import * as profiles from '../operations/quality/profiles.ts';
-import * as quarantine from '../operations/quarantine/staged.ts';
-import * as records from '../operations/records.ts';
-import * as decisions from '../operations/rules/decisions.ts';
-import { forPeople } from '../operations/rules/for-people.ts';
-import * as versions from '../operations/versions.ts';
+import { readerOperations } from '../reader-operations.ts';
 import type { StoreReader } from '../store.ts';
 import type { View } from '../transaction.ts';
 import { openPool } from './connections.ts';
@@ -23,25 +18,7 @@ export function openPostgresReader(url: string): StoreReader {
   const pool = openPool({ url, size: POOL_SIZE, log: silentLogger, serves: true });
   // The clock returns 0, because none of these operations uses the time.
   const read = reading(pool, () => 0);
-  return {
-    records: {
-      compare: read(records.compare),
-      page: read(records.page),
-      version: read(versions.version),
-      changes: read(records.changes),
-    },
-    quarantine: { keys: read(quarantine.keys) },
-    profiles: { earlier: read(profiles.earlier) },
-    decisions: {
-      pending: read(decisions.pending),
-      quiet: read(decisions.quiet),
-      ended: read(decisions.ended),
-      forPeople: read(forPeople),
-      digest: read(decisions.digest),
-      endedDigest: read(decisions.endedDigest),
-    },
-    close: () => pool.end(),
-  };
+  return { ...readerOperations(read), close: () => pool.end() };
 }
 
 /** Turns read operations into functions. The functions throw a Problem if the database cannot be used. */

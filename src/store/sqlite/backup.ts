@@ -281,7 +281,7 @@ function nameToRead(file: string): string {
 }
 
 /** The SHA-256 of a file, in hexadecimal. */
-export function sha256Of(file: string): string {
+function sha256Of(file: string): string {
   const hash = createHash('sha256');
   const fd = openSync(file, 'r');
   try {

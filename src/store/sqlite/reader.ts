@@ -2,12 +2,7 @@
 
 import { Problem } from '../../model/error.ts';
 import type { Clock } from '../../std/clock.ts';
-import * as profiles from '../operations/quality/profiles.ts';
-import * as quarantine from '../operations/quarantine/staged.ts';
-import * as records from '../operations/records.ts';
-import * as decisions from '../operations/rules/decisions.ts';
-import { forPeople } from '../operations/rules/for-people.ts';
-import * as versions from '../operations/versions.ts';
+import { readerOperations } from '../reader-operations.ts';
 import type { StoreReader } from '../store.ts';
 import type { View } from '../transaction.ts';
 import { Database, isOutside } from './database.ts';
@@ -17,25 +12,7 @@ import { ReadingSql } from './sql.ts';
 export function openSqliteReader(path: string, clock: Clock): StoreReader {
   const db = new Database(path, { readOnly: true });
   const read = reading(db, clock, () => undefined);
-  return {
-    records: {
-      compare: read(records.compare),
-      page: read(records.page),
-      version: read(versions.version),
-      changes: read(records.changes),
-    },
-    quarantine: { keys: read(quarantine.keys) },
-    profiles: { earlier: read(profiles.earlier) },
-    decisions: {
-      pending: read(decisions.pending),
-      quiet: read(decisions.quiet),
-      ended: read(decisions.ended),
-      forPeople: read(forPeople),
-      digest: read(decisions.digest),
-      endedDigest: read(decisions.endedDigest),
-    },
-    close: async () => db.close(),
-  };
+  return { ...readerOperations(read), close: async () => db.close() };
 }
 
 /**

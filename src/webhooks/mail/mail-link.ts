@@ -5,7 +5,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import { mac, type Sealer } from '../../std/seal.ts';
 
-export const MAIL_LINK_PURPOSES = ['verify', 'unsubscribe'] as const;
+const MAIL_LINK_PURPOSES = ['verify', 'unsubscribe'] as const;
 export type MailLinkPurpose = (typeof MAIL_LINK_PURPOSES)[number];
 
 /** How long the link in a verification mail is valid. */

@@ -10,7 +10,7 @@ import { unsubscribePath, VERIFY_MS, verifyPath } from './mail-link.ts';
 import type { Mailer, MailSettings, OutgoingMail } from './mailer.ts';
 
 /** What a node without FLOWHOOK_SMTP_URL says instead of sending. */
-export const NO_SERVER =
+const NO_SERVER =
   'This node cannot send mail, because FLOWHOOK_SMTP_URL is not set. Set it and FLOWHOOK_MAIL_FROM on every node, in the ' +
   'environment or in flowhook.yaml, and restart the service';
 

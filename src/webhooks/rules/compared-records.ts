@@ -5,7 +5,7 @@
 import type { Names } from '../../model/expression.ts';
 import { type Difference, differenceOfValues, type ExactRecord, exactRecord } from '../../model/same-json.ts';
 import type { Compare } from '../../model/workflow.ts';
-import type { ChangesCursor } from '../../store/operations/records.ts';
+import type { ChangesCursor } from '../../store/operations/history/changes.ts';
 import type { StoreReader } from '../../store/store.ts';
 
 /** What a filter knows about one difference. */

@@ -9,7 +9,7 @@ import { parseExactly } from '../../model/record.ts';
 import { isForPeople, type Rule } from '../../model/rule.ts';
 import { MAX_DIFFERENCES_BYTES } from '../../model/same-json.ts';
 import type { SelectedDifference, Selection } from '../../model/selection.ts';
-import type { ChangesCursor } from '../../store/operations/records.ts';
+import type { ChangesCursor } from '../../store/operations/history/changes.ts';
 import type { QuietRow } from '../../store/operations/rules/decisions.ts';
 import { type ComparedRecord, NO_RECORD } from './compared-records.ts';
 import type { DigestInMaking } from './gathering.ts';

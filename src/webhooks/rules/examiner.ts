@@ -7,7 +7,7 @@ import type { Logger } from '../../observe/log.ts';
 import { FairPlaces, NoPlaceError } from '../../std/fair-share.ts';
 import { ThreadEndedError } from '../../std/thread.ts';
 import type { StoredEvent } from '../../store/operations/events.ts';
-import type { ChangedRow } from '../../store/operations/records.ts';
+import type { ChangedRow } from '../../store/operations/history/changes.ts';
 import type { JudgedEvent } from '../../store/operations/rules/decisions.ts';
 import type { Store, StoreReader } from '../../store/store.ts';
 import type { Listing, Progress } from './examination.ts';

@@ -4,7 +4,7 @@ import type { Quiet } from '../../model/quiet.ts';
 import { DEFAULT_RULE, type Rule } from '../../model/rule.ts';
 import type { Selection } from '../../model/selection.ts';
 import { toIso } from '../../std/clock.ts';
-import type { ChangedRow } from '../../store/operations/records.ts';
+import type { ChangedRow } from '../../store/operations/history/changes.ts';
 import type { JudgedEvent, QuietRow } from '../../store/operations/rules/decisions.ts';
 import type { StoreReader } from '../../store/store.ts';
 import { ComparedRecord, DifferencePages } from './compared-records.ts';

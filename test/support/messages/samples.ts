@@ -99,7 +99,7 @@ export const HOSTILE_TEXTS: readonly string[] = [
 ];
 
 /** Records that no message may be hurt by: each has markup in its title, its keys and its values. */
-export function hostileRecords(): States[] {
+function hostileRecords(): States[] {
   const texts = HOSTILE_TEXTS.map((text, at): States => {
     const after = { id: `r${at} ${text}`, name: text, [`key ${text}`]: text, nested: { [text]: [text] } };
     return [{ ...after, [`key ${text}`]: 'before' }, after];
@@ -174,7 +174,7 @@ export function hostileSamples(): Sample[] {
 }
 
 /** A digest of more workflows, records and events than a message lists, with hostile titles. */
-export function digestSample(): Sample {
+function digestSample(): Sample {
   const workflows = Array.from({ length: 30 }, (_, at) => ({
     workflowId: `workflow-${at}`,
     version: 2,

@@ -35,7 +35,7 @@ export async function withdraw(tx: Tx, { teamId, id }: InTeam): Promise<Webhook 
 }
 
 /** Maximum numbers of verification mails within a day: of a team to one address, and of a team to all addresses. */
-export const MAX_VERIFICATION_MAILS = 5;
+const MAX_VERIFICATION_MAILS = 5;
 export const MAX_VERIFICATION_MAILS_OF_TEAM = 100;
 const DAY_MS = 24 * 3_600_000;
 
