@@ -4,7 +4,7 @@ import type { Profile } from '../model/quality/profile.ts';
 import { isTooMuchAside, type SetAside } from '../model/quality/quarantine.ts';
 import { InvalidRecordError, type ReadRecord, readRecord } from '../model/record.ts';
 import type { Compare, Definition } from '../model/workflow.ts';
-import { FieldChecks } from './quality/field-checks.ts';
+import { type Broken, FieldChecks } from './quality/field-checks.ts';
 import { RunProfile } from './quality/run-profile.ts';
 import { isSuppressed, type Suppression } from './suppress.ts';
 
@@ -108,6 +108,11 @@ export interface BatchReader {
    * @throws InvalidRecordError with the record's position, unless `onInvalid` is `skip`; TooManyRecordsError
    */
   next(): RecordBatch;
+  /**
+   * Looks at the records of the last batch, unless `next` needed to: with `otherwise: quarantine`. The next batch and the
+   * end of the run would do it too, but while the batch is being written, this takes no additional time.
+   */
+  look(): void;
   /** What the records of all batches so far look like, and what they do not meet. */
   finish(input: { duplicates: number }): Found;
 }
@@ -122,6 +127,9 @@ export interface Found {
   /** The records that do not meet the expectations of their fields, with `otherwise: quarantine`. */
   aside: { records: number; bytes: number };
 }
+
+/** `position` counts the run's records from 1. */
+type PlacedRecord = ReadRecord & { position: number };
 
 /** Creates a reader for one run. The memory of the reader is bounded, however long the run is. */
 export function createBatchReader({
@@ -141,28 +149,43 @@ export function createBatchReader({
   const checks = new FieldChecks(expect.fields);
   const profile = new RunProfile(checks.watches);
   const aside = { records: 0, bytes: 0 };
+  let unseen: readonly PlacedRecord[] = [];
+  let seen = 0;
 
-  /** @returns whether the record is set aside */
-  function check(batch: RecordBatch, { id, value, body, bytes, fields: names }: ReadRecord): boolean {
-    checks.begin(id);
-    profile.add(value, names);
-    const reasons = checks.end();
-    if (reasons === undefined || expect.otherwise !== 'quarantine') return false;
+  /** @returns what the records do not meet, by their place in the batch */
+  function look(): (Broken[] | undefined)[] {
+    // If this throws, the next call throws the same.
+    for (; seen < unseen.length; seen += 1) {
+      const { id, value, fields: names } = unseen[seen] as PlacedRecord;
+      checks.begin(id);
+      profile.add(value, names);
+      checks.end();
+    }
+    unseen = [];
+    seen = 0;
+    return checks.endBatch();
+  }
+
+  /** Sets a record aside instead of adding it. */
+  function putAside(batch: RecordBatch, record: PlacedRecord, reasons: Broken[]): void {
+    const { id, position, body, bytes } = record;
     aside.records += 1;
     aside.bytes += bytes;
     // In `append` mode, the first record with an id counts.
-    if (isTooMuchAside(aside) || (mode === 'append' && batch.records.has(id))) return true;
+    if (isTooMuchAside(aside) || (mode === 'append' && batch.records.has(id))) return;
     batch.setAside.delete(id);
     batch.setAside.set(id, { id, position, body, bytes, reasons });
-    return true;
   }
 
-  function add(batch: RecordBatch, { id, body, bytes, fields: names }: ReadRecord): void {
+  function nameFields(batch: RecordBatch, { fields: names }: ReadRecord): void {
     for (const name of names) {
       if (fields.has(name) || fields.size === MAX_FIELDS || name.length > MAX_FIELD_NAME) continue;
       fields.add(name);
       batch.fields.push(name);
     }
+  }
+
+  function add(batch: RecordBatch, { id, body, bytes }: PlacedRecord): void {
     const isThere = batch.records.has(id);
     if (isThere) batch.folded += 1;
     // In `append` mode, the first record with an id counts across all batches, and so also within a batch.
@@ -202,12 +225,13 @@ export function createBatchReader({
         fields: [],
         more: false,
       };
+      const records: PlacedRecord[] = [];
       let bytes = 0;
       let fieldsOfAll = 0;
       for (; taken < lines.length; taken += 1) {
         const line = lines[taken] as string;
         const isFull =
-          batch.records.size + batch.setAside.size >= MAX_BATCH_RECORDS ||
+          records.length >= MAX_BATCH_RECORDS ||
           bytes + line.length > MAX_BATCH_BYTES ||
           fieldsOfAll > MAX_BATCH_FIELDS;
         if (isFull && batch.emitted > 0) break;
@@ -226,19 +250,32 @@ export function createBatchReader({
             continue;
           }
           bytes += record.bytes;
-          if (!check(batch, record)) add(batch, record);
+          nameFields(batch, record);
+          records.push({ ...record, position });
         } catch (error) {
           skip(batch, error);
         }
       }
+      look();
+      unseen = records;
+      const broken = expect.otherwise === 'quarantine' ? look() : [];
+      records.forEach((record, at) => {
+        const reasons = broken[at];
+        if (reasons === undefined) add(batch, record);
+        else putAside(batch, record, reasons);
+      });
       batch.more = taken < lines.length;
       return batch;
     },
-    finish: ({ duplicates }) => ({
-      profile: profile.result({ duplicates }),
-      findings: checks.findings(),
-      notCompared: checks.notCompared,
-      aside,
-    }),
+    look,
+    finish({ duplicates }) {
+      look();
+      return {
+        profile: profile.result({ duplicates }),
+        findings: checks.findings(),
+        notCompared: checks.notCompared,
+        aside,
+      };
+    },
   };
 }

@@ -117,7 +117,9 @@ async function serve(port: MessagePort): Promise<void> {
     } else if ('finish' in message) {
       port.postMessage(await finished(message.run, runs.get(message.run) as Run, message.finish));
     } else {
-      port.postMessage(await reply(message.run, runs.get(message.run) as Run, message.plan));
+      const run = runs.get(message.run) as Run;
+      port.postMessage(await reply(message.run, run, message.plan));
+      lookAhead(run);
     }
   });
 
@@ -143,6 +145,15 @@ async function serve(port: MessagePort): Promise<void> {
 async function judged(store: StoreReader, { held, mode }: Run, found: Found): Promise<Finished> {
   const earlier = await store.profiles.earlier({ held, mode, limit: COMPARED_PROFILES });
   return { ...found, drifts: judgeDrift({ mode, profile: found.profile, earlier }) };
+}
+
+/** Does in advance what the run needs at the latest when it ends. */
+function lookAhead({ reader }: Run): void {
+  try {
+    reader.look();
+  } catch {
+    // The next call for this run throws the same.
+  }
 }
 
 async function plan(store: StoreReader, run: Run): Promise<PlannedBatch | 'wait'> {

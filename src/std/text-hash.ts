@@ -1,7 +1,7 @@
 /** A hash to compare texts within a process. It is not secure, and never stored. */
 
 /** Two hashes of 32 bits, of the whole text. @param into receives them */
-export function textHash(text: string, seed: number, into: Uint32Array): void {
+export function textHash(text: string, seed: number, into: Int32Array): void {
   const { length } = text;
   let a = seed ^ length;
   let b = ~seed;

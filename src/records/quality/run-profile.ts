@@ -83,6 +83,7 @@ export class RunProfile {
 
   #walk(level: Level, record: Record<string, unknown>, keys: readonly string[]): void {
     const { order } = level;
+    const values = Object.values(record);
     for (let at = 0; at < keys.length; at += 1) {
       const key = keys[at] as string;
       let slot = order[at];
@@ -91,7 +92,7 @@ export class RunProfile {
         if (at < MAX_PROFILE_FIELDS) order[at] = slot;
       }
       if (slot === undefined) continue;
-      const value = record[key];
+      const value = values[at];
       const kind = slot.profile.add(value);
       if (kind === undefined) continue;
       slot.watch?.(value, kind);
