@@ -43,8 +43,8 @@ export interface ChangesOptions {
   /** Default: the newest version. */
   until?: number | string | Date | undefined;
   type?: readonly AnyChange['type'][] | undefined;
-  /** Only changes of these fields, without other fields. */
-  field?: readonly string[] | undefined;
+  /** Only changes of this field, or of these, without other fields. */
+  field?: string | readonly string[] | undefined;
   /** Only changes that match this expression. */
   filter?: string | undefined;
 }
@@ -211,7 +211,8 @@ export class Workflows {
     workflowId: string,
     { since, until, type, field, filter, ...options }: CallOptions & ChangesOptions,
   ): Promise<Response> {
-    const query = { since, until, type, field: field && { each: field }, filter, format };
+    const fields = typeof field === 'string' ? [field] : field;
+    const query = { since, until, type, field: fields && { each: fields }, filter, format };
     return this.#transport.stream({ ...options, path: `${pathOf(workflowId)}/changes`, query });
   }
 

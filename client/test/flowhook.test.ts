@@ -144,6 +144,8 @@ test('pushes arrays and streams, and reads their versions and changes', async ()
     (await Array.fromAsync(names)).map(({ id }) => id),
     ['2'],
   );
+  const named = workflows.changes('inbox', { since: 1, until: 2, type: ['changed'], field: 'name' });
+  assert.equal((await Array.fromAsync(named)).length, 1, 'one field needs no list');
   const table = await workflows.changesAs('csv', 'inbox', { since: new Date(0), until: 1 });
   assert.match(await table.text(), /^type,id,version,field,value,previousValue\r\nadded,1,1,,,\r\n/);
   const history = await workflows.recordHistory('inbox', '2', { limit: 1 }).take(9);

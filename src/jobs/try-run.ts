@@ -7,6 +7,7 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { AttemptLease, FailureReason, LogLevel, RecordCounts } from '../model/job.ts';
+import { absentFields } from '../model/quality/absent-fields.ts';
 import { EXPECT_NOTHING, type JobFinding } from '../model/quality/expect.ts';
 import { InvalidRecordError, readRecord } from '../model/record.ts';
 import type { Definition, WorkflowRef } from '../model/workflow.ts';
@@ -71,6 +72,8 @@ export interface TriedRun {
   changes: (RecordCounts & { unchanged: number; since: number; first: ChangedRow[] }) | null;
   /** What the records do not meet of the expectations of the workflow. */
   findings: JobFinding[];
+  /** Sentences about fields that were not checked, because no record has them. */
+  unchecked: string[];
   /** The state that would be stored for the next run. Undefined if the state has not changed. */
   state: unknown;
   /**
@@ -161,6 +164,7 @@ async function tryIn(scratch: Scratch, input: TryRunInput): Promise<TriedRun> {
     invalid,
     changes,
     findings: (await store.jobs.get({ teamId: place.teamId, id: claimed.job.id }))?.findings ?? [],
+    unchecked: ingested === undefined ? [] : absentFields(definition.expect.fields, ingested.found.profile),
     state: seen.state,
     ms: { copying, ...seen.ms, comparing: lap(), total: performance.now() - startedAt },
   };

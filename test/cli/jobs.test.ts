@@ -175,12 +175,13 @@ test('workflows test runs a file without a database, and compares records with p
   const changed = ['{"id":1,"name":"Ada L."}', '{"name":"Nobody"}', '{"id":3}', '{"id":3}'];
   await writeFile(
     join(place.directory, file),
-    `onInvalid: skip\nsource: { type: command, command: [printf, '%s\\n', ${changed.map((one) => `'${one}'`).join(', ')}] }\n`,
+    `onInvalid: skip\nexpect: { fields: { nam: { type: text } } }\nsource: { type: command, command: [printf, '%s\\n', ${changed.map((one) => `'${one}'`).join(', ')}] }\n`,
   );
   const second = await place.run('workflows', 'test', file);
   assert.equal(second.code, 0, second.stderr);
   assert.match(second.stdout, /^records +4 records in .*, 1 invalid, 1 with a duplicate id$/m);
   assert.match(second.stdout, /^invalid +record 2: the field `id`/m);
+  assert.match(second.stdout, /^not checked +No record has the field `nam`.*Did you mean `name`\?$/m);
   assert.match(
     second.stdout,
     /^would change +1 added, 1 changed, 0 unchanged, 1 removed \(compared with version 1\)$/m,

@@ -118,6 +118,7 @@ function report(tried: TriedRun, options: Options): void {
       ['records', countsWords(counts)],
       ...tried.invalid.map(({ position, reason: why }) => ['invalid', `record ${position}: ${why}`]),
       ...tried.findings.map((finding) => ['not as expected', findingSentence(finding)]),
+      ...tried.unchecked.map((sentence) => ['not checked', sentence]),
       ...(changes === null ? [] : [['would change', changesWords(changes)]]),
       ...first.map((one) => ['', oneLine(differenceWords(one), 160)]),
       ['time', timeWords(ms)],
