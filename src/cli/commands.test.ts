@@ -153,6 +153,7 @@ test('apply prints changes to standard output, and each mistake once, with its l
   assert.equal(code, 1);
   assert.deepEqual((JSON.parse(stdout) as { created: string[] }).created, ['acme/good']);
   assert.equal(stderr.match(/Did you mean `mode`/g)?.length, 1);
+  assert.match(stderr, /Workflows whose file has a mistake were not changed/);
   assert.match(stderr, /^acme\/bad\.yaml:2: /m);
 });
 

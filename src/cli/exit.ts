@@ -95,7 +95,8 @@ export function sentenceOf(error: unknown): string {
     case 'unreachable':
       return `${error.message}. Start the server with \`flowhook serve\`, or correct --url, FLOWHOOK_URL or the profile`;
     default:
-      return error.message;
+      // Commands have flags for these parameters of the API.
+      return error.message.replace(/^The query parameter `(since|until|type|field|filter)`/, '--$1');
   }
 }
 

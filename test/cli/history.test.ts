@@ -51,10 +51,12 @@ test('one command lists the changes of a field since a day, another the changes 
   assert.equal(unknown.code, 3);
   assert.match(unknown.stderr, /No version of prices that is stored has a record "none"/);
 
-  const misspelt = await changes('--since', '1', '--field', 'prize');
-  assert.deepEqual([misspelt.code, misspelt.stdout], [0, '']);
+  const incomplete = await changes('--since', '1', '--filter', 'price >');
+  assert.match(incomplete.stderr, /^flowhook: --filter: The expression is incomplete/);
+  const misspelled = await changes('--since', '1', '--field', 'prize');
+  assert.deepEqual([misspelled.code, misspelled.stdout], [0, '']);
   assert.match(
-    misspelt.stderr,
+    misspelled.stderr,
     /No record of the newest versions has a field "prize"\. Did you mean price\?/,
   );
   const shown = await place.run('workflows', 'show', 'prices');

@@ -41,7 +41,9 @@ export function addApply(program: Command): void {
           'Workflows whose file is missing were not changed. To archive them, run `flowhook apply --prune`',
         );
       }
-      if (report.mistakes.length > 0) process.exitCode = 1;
+      if (report.mistakes.length === 0) return;
+      say('Workflows whose file has a mistake were not changed');
+      process.exitCode = 1;
     });
   });
 }

@@ -32,7 +32,14 @@ export function suggestExpect(profiles: readonly (Profile & { mode: Mode })[]): 
   });
   return {
     ...(isWhole(newest.mode)
-      ? { records: { min: Math.floor(Math.min(...counts) / 2), max: 2 * Math.max(...counts), drop: '30%' } }
+      ? {
+          records: {
+            // At least 1, because `min: 0` would allow a run without records, which deletes all data.
+            min: Math.max(1, Math.floor(Math.min(...counts) / 2)),
+            max: 2 * Math.max(...counts),
+            drop: '30%',
+          },
+        }
       : {}),
     ...(fields.length === 0 ? {} : { fields: Object.fromEntries(fields) }),
   };
