@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import type { ApiSecret } from '../../definitions/api-bounds.ts';
 import { MAX_LEVELS } from '../../definitions/definition.ts';
 import { found, Problem } from '../../model/error.ts';
+import { OTHERWISES } from '../../model/quality/expect.ts';
 import { isNestedDeeper } from '../../model/record.ts';
 import {
   COMPARES,
@@ -90,6 +91,10 @@ export const putWorkflow: Operation<KeyedCall<'apiSecrets' | 'ceilings' | 'defin
           description:
             `Versions to keep: the newest \`versions\` (default: ${DEFAULT_KEEP.versions}, maximum: ${grouped(MOST_KEPT.versions)}), superseded ` +
             `at most \`days\` ago (default: ${DEFAULT_KEEP.days}, maximum: ${grouped(MOST_KEPT.days)})`,
+          properties: {
+            versions: { type: 'integer', minimum: 1, maximum: MOST_KEPT.versions },
+            days: { type: 'integer', minimum: 1, maximum: MOST_KEPT.days },
+          },
         },
         compare: {
           enum: COMPARES,
@@ -102,7 +107,28 @@ export const putWorkflow: Operation<KeyedCall<'apiSecrets' | 'ceilings' | 'defin
         retries: { type: 'object', description: '`max` and `backoff` (only for `http`)' },
         expect: {
           type: 'object',
-          description: '`records`, `fields`, `fresh` and `otherwise`: what the records must be',
+          description: 'Expectations of the records, and what happens if they are not met',
+          properties: {
+            records: {
+              type: 'object',
+              description: 'Expectations of the number of records: counts, and percentages such as `20%`',
+              properties: {
+                min: { type: 'integer', minimum: 0 },
+                max: { type: 'integer', minimum: 0 },
+                drop: { type: 'string' },
+                rise: { type: 'string' },
+                duplicates: { type: 'string' },
+              },
+            },
+            fields: {
+              type: 'object',
+              description:
+                'Expectations by the name or path of a field: `type`, `min`, `max`, `filled`, `unique`, `oneOf` and `matches`',
+              additionalProperties: true,
+            },
+            fresh: { type: 'string', description: 'Longest time between two successful runs, such as `26h`' },
+            otherwise: { enum: OTHERWISES },
+          },
         },
         guards: { type: 'object', description: 'Earlier form of `expect`' },
         limits: { type: 'object', description: '`timeout`, `memory`, `output` and `records`' },
