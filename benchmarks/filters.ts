@@ -4,7 +4,7 @@ import type { Benchmark, Contestant } from './benchmark.ts';
 import { post } from './deliver-latency.ts';
 import { startFlowhook } from './flowhook.ts';
 import { OpenLoop } from './open-loop.ts';
-import { DURABILITY, startDurablePostgres } from './postgres.ts';
+import { DURABILITY, onBoth } from './postgres.ts';
 import { type Sink, startSink } from './sink.ts';
 import { openTables, type Tables } from './tables.ts';
 
@@ -45,18 +45,13 @@ const benchmark: Benchmark = {
   rounds: 4,
   async setUp({ full }) {
     const sink = await startSink();
-    const ours = [await contestant('flowhook', sink.under('/sqlite'))];
-    const postgres = full ? await startDurablePostgres() : undefined;
-    if (postgres !== undefined) {
-      const database = await postgres.makeDatabase('filters');
-      ours.push(await contestant('flowhook, PostgreSQL', sink.under('/postgres'), database));
-    }
+    const both = await onBoth(full, (name, database) =>
+      contestant(name, sink.under(database === undefined ? '/sqlite' : '/postgres'), database),
+    );
     return {
-      contestants: ours,
-      skipped: full ? [] : ['PostgreSQL, which --full adds.'],
+      ...both,
       async tearDown() {
-        for (const one of ours) await one.stop();
-        await postgres?.stop();
+        await both.tearDown();
         sink.stop();
       },
     };

@@ -2,7 +2,7 @@
 
 import type { Benchmark, Contestant } from './benchmark.ts';
 import { type Flowhook, startFlowhook } from './flowhook.ts';
-import { DURABILITY, startDurablePostgres } from './postgres.ts';
+import { DURABILITY, onBoth } from './postgres.ts';
 
 const RECORDS = 100_000;
 const VERSIONS = 200;
@@ -25,21 +25,7 @@ const benchmark: Benchmark = {
     'all rows, removals': 'ms',
     record: 'ms',
   },
-  async setUp({ full }) {
-    const ours = [await contestant('flowhook')];
-    const postgres = full ? await startDurablePostgres() : undefined;
-    if (postgres !== undefined) {
-      ours.push(await contestant('flowhook, PostgreSQL', await postgres.makeDatabase('history')));
-    }
-    return {
-      contestants: ours,
-      skipped: full ? [] : ['PostgreSQL, which --full adds.'],
-      async tearDown() {
-        for (const one of ours) await one.stop();
-        await postgres?.stop();
-      },
-    };
-  },
+  setUp: ({ full }) => onBoth(full, contestant),
 };
 export default benchmark;
 

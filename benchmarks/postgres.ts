@@ -1,5 +1,6 @@
 /** A PostgreSQL server for benchmarks that waits for the disk at every commit, as with default settings. */
 import { administer, startCluster } from '../test/support/postgres.ts';
+import type { Benchmark, Contestant } from './benchmark.ts';
 
 export interface DurablePostgres {
   /** The URL of its database `postgres`, as a superuser. */
@@ -41,5 +42,28 @@ export async function startDurablePostgres(): Promise<DurablePostgres> {
       return made.href;
     },
     stop,
+  };
+}
+
+/**
+ * Flowhook on SQLite, and with `--full` on PostgreSQL.
+ *
+ * @param make starts a contestant with a PostgreSQL URL, or without one on SQLite
+ */
+export async function onBoth(
+  full: boolean,
+  make: (name: string, database?: string) => Promise<Contestant & { stop(): Promise<void> }>,
+): ReturnType<Benchmark['setUp']> {
+  const contestants = [await make('flowhook')];
+  const postgres = full ? await startDurablePostgres() : undefined;
+  if (postgres !== undefined)
+    contestants.push(await make('flowhook, PostgreSQL', await postgres.makeDatabase('flowhook')));
+  return {
+    contestants,
+    skipped: full ? [] : ['PostgreSQL, which --full adds.'],
+    async tearDown() {
+      for (const one of contestants) await one.stop();
+      await postgres?.stop();
+    },
   };
 }

@@ -3,6 +3,7 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Benchmark } from './benchmark.ts';
 import { startFlowhook } from './flowhook.ts';
+import { printing } from './people.ts';
 import { callees, whileQueueing } from './queueing.ts';
 import { type ReadResult, startReader } from './reader.ts';
 
@@ -10,18 +11,10 @@ const RECORDS = 200_000;
 const STALL_MS = 60_000;
 
 /** Every run emits different records, so that every run publishes. */
-const PROGRAM = `
-const run = process.env.FLOWHOOK_JOB;
-let text = '';
-for (let i = 0; i < ${RECORDS}; i++) {
-  text += '{"id":"' + i + '","run":"' + run + '","pad":"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"}\\n';
-  if (text.length > 65536) {
-    if (!process.stdout.write(text)) await new Promise((drained) => process.stdout.once('drain', drained));
-    text = '';
-  }
-}
-process.stdout.write(text);
-`;
+const PROGRAM = `const run = process.env.FLOWHOOK_JOB;${printing(
+  RECORDS,
+  `'{"id":"' + i + '","run":"' + run + '","pad":"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"}\\n'`,
+)}`;
 
 const benchmark: Benchmark = {
   about:
