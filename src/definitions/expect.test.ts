@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { EXPECT_NO_FIELD, EXPECT_NOTHING, type Expect } from '../model/quality/expect.ts';
-import { storedDefinition } from '../model/quality/stored-definition.ts';
+import { storedDefinition } from '../model/quality/guards.ts';
 import { parseYamlDefinition } from './definition.ts';
 
 const SOURCE = 'source: { type: command, command: ["true"] }\n';

@@ -5,13 +5,13 @@ import { patternOf } from '../model/expressions/pattern.ts';
 import {
   EXPECT_NOTHING,
   type Expect,
-  expectOfGuards,
   type FieldExpect,
   OTHERWISES,
   type RecordsExpect,
   VALUE_TYPES,
   type ValueType,
 } from '../model/quality/expect.ts';
+import { expectOfGuards } from '../model/quality/guards.ts';
 import { compareDates, isOfType } from '../model/quality/value-types.ts';
 import { nearest } from '../std/nearest.ts';
 import { addUnit, asMap, asNumber, describe, durationWithin, type Path, type Section } from './section.ts';

@@ -1,7 +1,7 @@
 /** The rows of jobs and workflows, and functions that convert them to the types of the model. */
 
 import { type AfterAttempt, type FailureReason, type Job, NEW_JOB } from '../model/job.ts';
-import { storedDefinition } from '../model/quality/stored-definition.ts';
+import { storedDefinition } from '../model/quality/guards.ts';
 import type { Workflow } from '../model/workflow.ts';
 import { newId } from '../std/id.ts';
 import { Part } from './sql.ts';

@@ -106,27 +106,3 @@ export interface JobFinding {
 /** Maximum number of findings of a job, and of examples of a finding. */
 export const MAX_FINDINGS = 50;
 export const MAX_EXAMPLES = 5;
-
-/** The settings that `expect` replaced. Files and stored definitions of earlier versions have them. */
-export interface OldGuards {
-  minRecords?: number | null;
-  maxDropPercent?: number | null;
-  required?: readonly string[] | null;
-  minFilledPercent?: number | null;
-}
-
-/**
- * Reads `guards` as `expect`.
- *
- * @param fields the fields that an HTTP source reads: without `required`, `minFilledPercent` was about all of them
- */
-export function expectOfGuards(guards: OldGuards, fields: readonly string[] = []): Expect {
-  const { minRecords = null, maxDropPercent = null, required = null, minFilledPercent = null } = guards;
-  const filled = minFilledPercent ?? 100;
-  const names = required ?? (minFilledPercent === null ? [] : fields);
-  return {
-    ...EXPECT_NOTHING,
-    records: { ...EXPECT_NOTHING.records, min: minRecords, drop: maxDropPercent },
-    fields: Object.fromEntries(names.map((name) => [name, { ...EXPECT_NO_FIELD, filled }])),
-  };
-}

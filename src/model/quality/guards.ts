@@ -1,8 +1,31 @@
-/** Reads definitions that earlier versions stored. */
+/** `guards`, which `expect` has replaced: files of earlier versions and stored definitions still have them. */
 import { fieldNames } from '../http-source.ts';
 import type { Definition, Mode } from '../workflow.ts';
-import { expectOfGuards, type OldGuards } from './expect.ts';
+import { EXPECT_NO_FIELD, EXPECT_NOTHING, type Expect } from './expect.ts';
 import { defaultMinRecords } from './judge.ts';
+
+interface OldGuards {
+  minRecords?: number | null;
+  maxDropPercent?: number | null;
+  required?: readonly string[] | null;
+  minFilledPercent?: number | null;
+}
+
+/**
+ * Reads `guards` as `expect`.
+ *
+ * @param fields the fields that an HTTP source reads: without `required`, `minFilledPercent` was about all of them
+ */
+export function expectOfGuards(guards: OldGuards, fields: readonly string[] = []): Expect {
+  const { minRecords = null, maxDropPercent = null, required = null, minFilledPercent = null } = guards;
+  const filled = minFilledPercent ?? 100;
+  const names = required ?? (minFilledPercent === null ? [] : fields);
+  return {
+    ...EXPECT_NOTHING,
+    records: { ...EXPECT_NOTHING.records, min: minRecords, drop: maxDropPercent },
+    fields: Object.fromEntries(names.map((name) => [name, { ...EXPECT_NO_FIELD, filled }])),
+  };
+}
 
 /** A stored definition. Earlier versions stored `guards`, and in an HTTP source `filled`, instead of `expect`. */
 export function storedDefinition(text: string): Definition {
