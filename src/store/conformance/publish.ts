@@ -1,6 +1,7 @@
 /** Publishing a run: expectations, the state for the next run, and events. */
 import assert from 'node:assert/strict';
 import type { JobFinding, Otherwise } from '../../model/quality/expect.ts';
+import { profileOf } from './profiles.ts';
 import {
   allEvents,
   CLAIM,
@@ -99,6 +100,38 @@ export function testPublishing(open: Open): void {
 
     await publishRun(store, at, { a: 'Ada' });
     assert.equal((await store.jobs.list({ teamId: at.teamId, limit: 1 }))[0]?.findings, null);
+  });
+
+  it('reports how the records of a run have drifted, if it publishes', async ({ store }) => {
+    const drift = (expectation: string, field: string | null): JobFinding => {
+      return { expectation, field, found: 1, limit: '2 to 3', count: 1, examples: [], drift: true };
+    };
+    const failed = { ...drift('type', 'price'), found: 'n/a', limit: 'number', drift: false };
+    const drifts = [drift('new', 'vat'), drift('filled', 'price'), drift('records', null)];
+    const at = await makeWorkflow(store);
+    const run = async (names: Record<string, string>, findings: JobFinding[]) => {
+      const held = await makeRunning(store, at);
+      await stageRecords(store, held, 'replace', people(names));
+      const expected = { expect: { ...expecting({}), otherwise: 'warn' as const }, findings };
+      const published = await publish(store, held, { expected, observed: { profile: profileOf(1), drifts } });
+      return { published, findings: (await store.jobs.get({ teamId: at.teamId, id: held.jobId }))?.findings };
+    };
+    const [ofSchema, ofPrice, ofRun] = drifts;
+    const first = await run({ a: 'Ada' }, [failed]);
+    assert.deepEqual(first.findings, [failed, ofSchema, ofRun], 'the expectation about `price` has said it');
+    const events = await allEvents(store, at.teamId);
+    assert.deepEqual(
+      events.slice(-4).map(({ type, parsed }) => [type, parsed.data.findings]),
+      [
+        ['workflow_data_change', undefined],
+        ['workflow_schema_changed', [ofSchema]],
+        ['workflow_expectation_failed', [failed, ofRun]],
+        ['workflow_finished', undefined],
+      ],
+    );
+    const second = await run({ a: 'Eve' }, []);
+    assert.deepEqual(second.findings, [ofSchema, ofPrice, ofRun]);
+    assert.equal((await run({ a: 'Eve' }, [])).findings, null, 'a run that changes nothing has no profile');
   });
 
   it('passes the state of a published run to the next one', async ({ store }) => {

@@ -304,6 +304,21 @@ export function testQuarantine(open: Open): void {
     assert.deepEqual(await idsOf(store, at), ['b']);
   });
 
+  it('ends a job that may be accepting the record of a person who is erased', async ({ store }) => {
+    const at = await makeWorkflow(store);
+    await setAside(store, at, bad('a', 1));
+    const held = await makeRunning(store, at);
+    const { texts } = await store.erasure.scanTexts({
+      ...at,
+      place: 'quarantined',
+      needles: ['a'],
+      after: null,
+    });
+    const gone = texts.map(({ key, text }) => ({ key, was: text, text: '' }));
+    assert.equal(await store.erasure.rewrite({ teamId: at.teamId, place: 'quarantined', texts: gone }), 1);
+    await assert.rejects(stageRecords(store, held, 'upsert', people({ a: 'Ada' })), FencedError);
+  });
+
   it('searches a few records at a time for a person if they are large', async ({ store }) => {
     const at = await makeWorkflow(store);
     for (let n = 0; n < 4; n++) await setAside(store, at, bad(`${n}`, 1, 'price', 'x'.repeat(1_048_000)));

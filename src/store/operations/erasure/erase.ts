@@ -41,9 +41,9 @@ export async function rewrite(
   },
 ): Promise<number> {
   const keyed = texts.map(({ key, ...text }) => ({ ...text, keys: JSON.parse(key) as Value[] }));
-  // A running job has read the state of its workflow and would write it back, so its attempt is ended.
+  // A running job may have read the text and would write it back or publish it, so its attempt is ended.
   const of = keyed.map(({ keys }) => String(keys[0]));
-  const running = place === 'state' ? await lockRuns(tx, { teamId, workflowIds: of }) : [];
+  const running = READ_BY_RUNS.has(place) ? await lockRuns(tx, { teamId, workflowIds: of }) : [];
   let changed = 0;
   for (const { keys, was, text } of keyed) {
     const deletion = text === '' ? deleteStatement(place) : undefined;
@@ -61,6 +61,9 @@ export async function rewrite(
   }
   return changed;
 }
+
+/** Places whose texts running jobs read: the incremental state, and records that are being accepted. */
+const READ_BY_RUNS: ReadonlySet<TextPlace> = new Set(['state', 'quarantined']);
 
 /** Places whose texts nodes load to send them, or to compute the next step of a rule. */
 const IN_MEMORY: ReadonlySet<TextPlace> = new Set([
