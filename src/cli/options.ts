@@ -6,7 +6,7 @@ import { type Config, readConfig } from '../config/config.ts';
 import { type NamedSetting, SETTINGS, type SettingName, settingsByGroup } from '../config/settings.ts';
 import { environmentName, flagName } from '../config/sources.ts';
 import { parseDuration } from '../std/amounts.ts';
-import { parseIsoTime } from '../std/clock.ts';
+import { missingDay, parseIsoTime } from '../std/clock.ts';
 import { nearest } from '../std/nearest.ts';
 import type { Command } from './command.ts';
 import { UsageError } from './exit.ts';
@@ -72,7 +72,7 @@ export function oneOf<T extends string>(flag: string, value: string, values: rea
   if (found !== undefined) return found;
   const meant = nearest(value, values);
   throw new UsageError(
-    `${flag} must be one of ${values.join(', ')}, found "${value}"${meant === undefined ? '' : `. Did you mean ${meant}?`}`,
+    `${flag} must be one of ${values.join(', ')}, found "${value}"${meant === undefined ? missingDay(String(value)) : `. Did you mean ${meant}?`}`,
   );
 }
 
@@ -97,7 +97,7 @@ export function dateFrom(flag: string, value: unknown): Date | undefined {
   const ms = parseIsoTime(String(value));
   if (ms !== undefined) return new Date(ms);
   throw new UsageError(
-    `${flag} must be a date or a time with a time zone, such as 2026-11-20 or 2026-11-20T10:00Z, found "${value}"`,
+    `${flag} must be a date or a time with a time zone, such as 2026-11-20 or 2026-11-20T10:00Z, found "${value}"${missingDay(String(value))}`,
   );
 }
 
@@ -128,7 +128,7 @@ export function momentFrom(flag: string, value: unknown, nowMs: number): number 
   const meant = nearest(text.replace(/^last\s+/, ''), ['today', 'yesterday', ...WEEKDAYS]);
   throw new UsageError(
     `${flag} must be a version, a time such as 2026-11-20 or 2026-11-20T10:00Z, a period such as 7d or 12h, today, ` +
-      `yesterday or a weekday, found "${value}"${meant === undefined ? '' : `. Did you mean ${meant}?`}`,
+      `yesterday or a weekday, found "${value}"${meant === undefined ? missingDay(String(value)) : `. Did you mean ${meant}?`}`,
   );
 }
 

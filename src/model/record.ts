@@ -1,18 +1,8 @@
 /** Validates a record that a workflow emits, and writes the JSON text that is stored and sent. */
 import { hash } from 'node:crypto';
+import { LOSES_DIGITS, parseAsWritten } from '../std/exact-json.ts';
 import { printable } from '../std/printable.ts';
 import type { Compare } from './workflow.ts';
-
-declare global {
-  // Node has these functions (TC39 "JSON.parse source text access"), but TypeScript does not declare them yet.
-  interface JSON {
-    rawJSON(text: string): RawJson;
-    isRawJSON(value: unknown): value is RawJson;
-  }
-}
-interface RawJson {
-  rawJSON: string;
-}
 
 /** Maximum length of a record's JSON text. */
 export const MAX_RECORD_BYTES = 1_048_576;
@@ -95,16 +85,6 @@ function isNormal(record: Record<string, unknown>, id: string, fields: readonly 
   return fields[0] === 'id' && own === id && typeof name === 'string' && typeof email === 'string';
 }
 
-/** Parses JSON text. Keeps the digits of numbers that a double would round, so that serializing the result is exact. */
-export function parseExactly(text: string): unknown {
-  return LOSES_DIGITS.test(text) ? parseAsWritten(text) : JSON.parse(text);
-}
-
-/** Parses JSON text. Keeps how every number is written: serializing `1.0` returns `1.0`. */
-export function parseAsWritten(text: string): unknown {
-  return JSON.parse(text, keepDigits);
-}
-
 function parseObject(line: string, parse: (text: string) => unknown): Record<string, unknown> {
   let value: unknown;
   try {
@@ -143,15 +123,6 @@ function countAtMost(text: string, what: RegExp, bound: number): number {
   let count = 0;
   for (what.lastIndex = 0; count < bound && what.test(text); ) count += 1;
   return count;
-}
-
-/** Matches numbers that a double may change: 16 digits in a row or around a point, or a large exponent. */
-export const LOSES_DIGITS = /[\d.]{16}|[eE][+-]?\d{3}/;
-
-/** A reviver for `JSON.parse` that preserves the text of numbers that a double would change. */
-function keepDigits(_key: string, value: unknown, context?: { source?: string }): unknown {
-  if (typeof value !== 'number' || context?.source === undefined) return value;
-  return JSON.stringify(value) === context.source ? value : JSON.rawJSON(context.source);
 }
 
 /**

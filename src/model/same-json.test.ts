@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { parseExactly } from './record.ts';
+import { parseExactly } from '../std/exact-json.ts';
 import { canonicalJson, sameJson } from './same-json.ts';
 
 const LONG = '"digits":"1234567890123456"';

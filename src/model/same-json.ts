@@ -11,7 +11,7 @@
  * Numbers are compared by their exact decimal value, not as doubles. If an object repeats a key, the last value
  * counts, as for every reader.
  */
-import { LOSES_DIGITS, parseAsWritten, parseExactly } from './record.ts';
+import { LOSES_DIGITS, parseAsWritten, parseExactly } from '../std/exact-json.ts';
 import type { Compare } from './workflow.ts';
 
 /** Both texts must be valid JSON without spaces, as `JSON.stringify` writes records. */

@@ -3,7 +3,7 @@ import { EvaluationMistake, ExpressionMistake } from './expression.ts';
 import { messageBody } from './messages/message.ts';
 import type { Sender } from './messages/notice.ts';
 import { noticeOf } from './messages/notice-of.ts';
-import { parseExactly } from './record.ts';
+import { parseExactly } from '../std/exact-json.ts';
 import { isForPeople, type Rule, timeZoneOf } from './rule.ts';
 import { type Difference, MAX_DIFFERENCES_BYTES } from './same-json.ts';
 import type { SelectedDifference, Selection } from './selection.ts';

@@ -1,5 +1,5 @@
 /** Exports everything that is stored about a person, as a sequence of JSON texts. */
-import { parseExactly } from '../model/record.ts';
+import { parseExactly } from '../std/exact-json.ts';
 import type { HeldText, TextPlace } from '../store/operations/erasure/find-content.ts';
 import type { Store } from '../store/store.ts';
 import { openScope, refuseNoAddress } from './erase.ts';

@@ -2,7 +2,7 @@
 import { Readable, type Transform } from 'node:stream';
 import { promisify } from 'node:util';
 import { constants, createGzip, createZstdCompress, gzip, type Zlib, zstdCompress } from 'node:zlib';
-import { parseExactly } from '../model/record.ts';
+import { parseExactly } from '../std/exact-json.ts';
 import type { RecordPage } from '../store/operations/records.ts';
 
 export const FORMATS = ['json', 'ndjson', 'csv'] as const;

@@ -1,7 +1,7 @@
 /** Recognizes a person in records and texts, and redacts texts. */
 import { escapedMarkdown } from '../model/messages/discord-markdown.ts';
 import { recordWords } from '../model/quality/judge.ts';
-import { parseExactly } from '../model/record.ts';
+import { parseExactly } from '../std/exact-json.ts';
 import { escapedHtml } from '../std/escaped-html.ts';
 
 export const ERASED = '[erased]';

@@ -2,7 +2,7 @@
 
 import { ATTEMPT_OUTCOMES, type Attempt, DELIVERY_ORIGINS, DELIVERY_STATES } from '../model/delivery.ts';
 import { EVENT_TYPES } from '../model/event.ts';
-import { parseExactly } from '../model/record.ts';
+import { parseExactly } from '../std/exact-json.ts';
 import {
   as,
   boolean,

@@ -14,7 +14,8 @@
 import { createHash } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { LogLevel } from '../model/job.ts';
-import { InvalidRecordError, idOf, parseExactly } from '../model/record.ts';
+import { InvalidRecordError, idOf } from '../model/record.ts';
+import { parseExactly } from '../std/exact-json.ts';
 import type { Mode, Source } from '../model/workflow.ts';
 import type { Child } from './process/child.ts';
 import type { Run, RunEnd } from './run.ts';

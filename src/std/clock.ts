@@ -32,8 +32,36 @@ const FORM = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?
  * time means midnight UTC. Returns undefined if the text has another format or the time does not exist.
  */
 export function parseIsoTime(text: string): number | undefined {
-  const ms = FORM.test(text) ? Date.parse(text) : Number.NaN;
+  // `Date.parse` reads 30 February as 2 March.
+  const ms = FORM.test(text) && isDay(text) ? Date.parse(text) : Number.NaN;
   return Number.isNaN(ms) ? undefined : ms;
+}
+
+/** The end of a sentence that says why `parseIsoTime` refuses the text; empty if its form is wrong, too. */
+export function missingDay(text: string): string {
+  return FORM.test(text) && !isDay(text) ? `: there is no day ${text.slice(0, 10)}` : '';
+}
+
+/** Whether the text starts with a day that exists. */
+export function isDay(text: string): boolean {
+  if (text.charCodeAt(4) !== 45 || text.charCodeAt(7) !== 45) return false;
+  const year = digits(text, 0, 4);
+  const month = digits(text, 5, 7);
+  const day = digits(text, 8, 10);
+  if (!(year >= 0 && month >= 1 && month <= 12 && day >= 1)) return false;
+  if (month === 2) return day <= (year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 29 : 28);
+  return day <= (month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31);
+}
+
+/** The number that the digits make; NaN if there is another character. */
+function digits(text: string, from: number, to: number): number {
+  let number = 0;
+  for (let at = from; at < to; at += 1) {
+    const digit = text.charCodeAt(at) - 48;
+    if (!(digit >= 0 && digit <= 9)) return Number.NaN;
+    number = number * 10 + digit;
+  }
+  return number;
 }
 
 const LATE = Symbol('late');

@@ -10,7 +10,7 @@ import {
   type WebhookDetail,
 } from '../../../client/src/flowhook-client.ts';
 import { DELIVERY_STATES, type DeliveryState, NOT_ARRIVED } from '../../model/delivery.ts';
-import { parseExactly } from '../../model/record.ts';
+import { parseExactly } from '../../std/exact-json.ts';
 import { countWords, durationWords, grouped } from '../../std/amounts.ts';
 import { createLiveLine } from '../../std/progress-bar.ts';
 import { planWords, statesWords } from '../../webhooks/replay.ts';

@@ -1,6 +1,6 @@
 /** `flowhook events list` and `flowhook audit list`: lists events, and the changes in the audit log. */
 import type { AuditLine, FlowhookEvent } from '../../../client/src/flowhook-client.ts';
-import { parseExactly } from '../../model/record.ts';
+import { parseExactly } from '../../std/exact-json.ts';
 import type { Command } from '../command.ts';
 import { localClient } from '../local-server.ts';
 import { dateFrom, type Options, wholeNumber } from '../options.ts';

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Call, Flowhook, FlowhookError } from '../../../client/src/flowhook-client.ts';
 import { canonicalEvent, EVENT_TYPES, type EventType, eventNamesMistake } from '../../model/event.ts';
-import { parseExactly } from '../../model/record.ts';
+import { parseExactly } from '../../std/exact-json.ts';
 import { MAX_EVENTS, urlMistake } from '../../model/webhook.ts';
 import { serviceUrl } from '../../net/host.ts';
 import { durationWords } from '../../std/amounts.ts';

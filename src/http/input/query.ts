@@ -1,7 +1,7 @@
 /** Query parameters: their descriptions, and how they are read. `strict.ts` has already refused unknown ones. */
 import { Problem } from '../../model/error.ts';
 import type { Moment } from '../../records/read-changes.ts';
-import { parseIsoTime } from '../../std/clock.ts';
+import { missingDay, parseIsoTime } from '../../std/clock.ts';
 import type { Parameter } from '../route.ts';
 import { invalid, oneOf, timeFrom, wholeFrom } from './values.ts';
 
@@ -157,7 +157,7 @@ export function momentParameter(name: string, description: string): QueryParamet
     const plus = / \d\d:?\d\d$/.test(text) ? '. Write `+` as %2B' : '';
     return invalid(
       `${what} must be the number of a version, a date, or an ISO 8601 time with its zone, such as 2026-11-20 or ` +
-        `2026-11-20T10:00Z${plus}`,
+        `2026-11-20T10:00Z${plus}${missingDay(text)}`,
     );
   });
 }

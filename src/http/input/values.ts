@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { Problem } from '../../model/error.ts';
 import { canonicalJson } from '../../model/same-json.ts';
 import { isWorkflowId } from '../../model/workflow.ts';
-import { parseIsoTime } from '../../std/clock.ts';
+import { missingDay, parseIsoTime } from '../../std/clock.ts';
 import { nearest } from '../../std/nearest.ts';
 import type { Call, KeyedCall, Parameter } from '../route.ts';
 
@@ -33,8 +33,12 @@ export function wholeFrom(
 
 /** The value, an ISO 8601 time with its zone, as epoch milliseconds. */
 export function timeFrom(value: unknown, what: string): number {
-  const ms = typeof value === 'string' ? parseIsoTime(value) : undefined;
-  return ms ?? invalid(`${what} must be an ISO 8601 time with its zone, such as 2026-11-20T10:00Z`);
+  const text = typeof value === 'string' ? value : '';
+  const ms = parseIsoTime(text);
+  if (ms !== undefined) return ms;
+  return invalid(
+    `${what} must be an ISO 8601 time with its zone, such as 2026-11-20T10:00Z${missingDay(text)}`,
+  );
 }
 
 /**

@@ -3,7 +3,7 @@ import { acceptQuarantined, CONFLICTS, resolveSelection } from '../../jobs/accep
 import { jobHeaders } from '../../jobs/submit.ts';
 import { found, Problem } from '../../model/error.ts';
 import { MOST_QUARANTINED, MOST_SET_ASIDE, type Quarantined } from '../../model/quality/quarantine.ts';
-import { parseExactly } from '../../model/record.ts';
+import { parseExactly } from '../../std/exact-json.ts';
 import type { WorkflowRef } from '../../model/workflow.ts';
 import { csvLine, csvRow, encoded, FORMATS, type Format } from '../../records/formats.ts';
 import { recordCounts } from '../../resources/job.ts';

@@ -11,7 +11,7 @@ import {
   type Names,
   verdict,
 } from '../expression.ts';
-import { parseExactly } from '../record.ts';
+import { parseExactly } from '../../std/exact-json.ts';
 import { MAX_EXPRESSION } from '../rule.ts';
 import { FUNCTIONS, MACROS, METHODS } from './functions.ts';
 

@@ -1,7 +1,7 @@
 /** What people read about an event. */
 import { stripVTControlCharacters } from 'node:util';
 import { countWords, grouped } from '../../std/amounts.ts';
-import { parseExactly } from '../record.ts';
+import { parseExactly } from '../../std/exact-json.ts';
 import type { Selection } from '../selection.ts';
 import { digestPart } from './digest-notice.ts';
 import { inUrl, type Notice, type Noticed, type NoticePart, rowsOf, type Sender } from './notice.ts';

@@ -1,4 +1,5 @@
 /** Recognizes the types that `expect` names, and that profiles count. */
+import { isDay } from '../../std/clock.ts';
 import type { ValueType } from './expect.ts';
 
 /** Maximum length of an email address, in characters (RFC 5321), and of an ISO 8601 time. */
@@ -81,26 +82,4 @@ function offset(found: string, hours: string, minutes: string | undefined, at: n
 
 function isTime(text: string): boolean {
   return text.length > 10 && text.length <= MAX_TIME && isDay(text) && TIME.test(text);
-}
-
-/** Whether the text starts with a day that exists. */
-function isDay(text: string): boolean {
-  if (text.charCodeAt(4) !== 45 || text.charCodeAt(7) !== 45) return false;
-  const year = digits(text, 0, 4);
-  const month = digits(text, 5, 7);
-  const day = digits(text, 8, 10);
-  if (!(year >= 0 && month >= 1 && month <= 12 && day >= 1)) return false;
-  if (month === 2) return day <= (year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 29 : 28);
-  return day <= (month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31);
-}
-
-/** The number that the digits make; NaN if there is another character. */
-function digits(text: string, from: number, to: number): number {
-  let number = 0;
-  for (let at = from; at < to; at += 1) {
-    const digit = text.charCodeAt(at) - 48;
-    if (!(digit >= 0 && digit <= 9)) return Number.NaN;
-    number = number * 10 + digit;
-  }
-  return number;
 }

@@ -8,7 +8,7 @@ import {
   VALUE_KINDS,
   type ValueKind,
 } from '../../model/quality/profile.ts';
-import { parseExactly } from '../../model/record.ts';
+import { parseExactly } from '../../std/exact-json.ts';
 import { RunProfile } from './run-profile.ts';
 
 const profileOf = (records: readonly Record<string, unknown>[]) => {

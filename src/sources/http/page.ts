@@ -1,7 +1,7 @@
 /** Reads one page and its detail pages. Yields the records while the page is being read. */
 import { createHash } from 'node:crypto';
 import type { Follow, HttpSource, Parse } from '../../model/http-source.ts';
-import { parseExactly } from '../../model/record.ts';
+import { parseExactly } from '../../std/exact-json.ts';
 import { discard, type HttpResponse } from './client.ts';
 import type { Exchange } from './exchange.ts';
 import { compileFields, compileText, type FieldReader, type FillCount, textOfValue } from './fields.ts';

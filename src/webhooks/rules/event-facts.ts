@@ -1,7 +1,7 @@
 /** What decisions need again and again: parsed events, compiled filters, and bodies. */
 
 import { compile, type Expression, ExpressionMistake } from '../../model/expression.ts';
-import { parseExactly } from '../../model/record.ts';
+import { parseExactly } from '../../std/exact-json.ts';
 import { isForPeople, type Rule } from '../../model/rule.ts';
 import type { Difference } from '../../model/same-json.ts';
 import type { Selection } from '../../model/selection.ts';

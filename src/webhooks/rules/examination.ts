@@ -5,7 +5,7 @@ import { FEED_LIMIT } from '../../model/messages/feed.ts';
 import { MAX_ROWS } from '../../model/messages/notice.ts';
 import { shortened } from '../../model/messages/notice-row.ts';
 import { hear, type Quiet } from '../../model/quiet.ts';
-import { parseExactly } from '../../model/record.ts';
+import { parseExactly } from '../../std/exact-json.ts';
 import { isForPeople, type Rule } from '../../model/rule.ts';
 import { MAX_DIFFERENCES_BYTES } from '../../model/same-json.ts';
 import type { SelectedDifference, Selection } from '../../model/selection.ts';
