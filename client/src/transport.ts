@@ -93,10 +93,10 @@ export class Transport {
     return this.#repeat(call, (response) => this.#parse<T>(response), gone);
   }
 
-  /** Like `json`, with the headers. */
-  withHeaders<T>(call: Call): Promise<{ value: T; headers: Headers }> {
+  /** Like `json`, with the headers. @param parse parses the body instead of `JSON.parse` */
+  withHeaders<T>(call: Call, parse?: (text: string) => unknown): Promise<{ value: T; headers: Headers }> {
     return this.#repeat(call, async (response) => {
-      return { value: await this.#parse<T>(response), headers: response.headers };
+      return { value: await this.#parse<T>(response, parse), headers: response.headers };
     });
   }
 
@@ -115,10 +115,10 @@ export class Transport {
     return timeoutMs ?? this.#timeoutMs;
   }
 
-  async #parse<T>(response: Response): Promise<T> {
+  async #parse<T>(response: Response, parse: (text: string) => unknown = JSON.parse): Promise<T> {
     const text = await response.text();
     try {
-      return JSON.parse(text) as T;
+      return parse(text) as T;
     } catch (cause) {
       // Incomplete JSON may be complete in the next attempt.
       if (isJson(response)) throw cause;

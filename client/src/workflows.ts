@@ -318,14 +318,20 @@ export class Workflows {
 
   /**
    * The state that the last published run of the source has stored for the next run; null if there is none. Pass its
-   * `etag` as `ifMatch` to `setState` or `resetState`. @throws NotFound
+   * `etag` as `ifMatch` to `setState` or `resetState`.
+   *
+   * @param options.parse parses the response instead of `JSON.parse`, which rounds numbers beyond 2^53
+   * @throws NotFound
    */
   async state<S = unknown>(
     workflowId: string,
-    options: CallOptions = {},
+    { parse, ...options }: CallOptions & { parse?: ((text: string) => unknown) | undefined } = {},
   ): Promise<{ state: S | null; etag: string | null }> {
     const path = `${pathOf(workflowId)}/state`;
-    const { value, headers } = await this.#transport.withHeaders<{ state: S | null }>({ ...options, path });
+    const { value, headers } = await this.#transport.withHeaders<{ state: S | null }>(
+      { ...options, path },
+      parse,
+    );
     return { ...value, etag: headers.get('etag') };
   }
 

@@ -459,6 +459,8 @@ test('shows, sets and resets the state of a source', async () => {
   await workflows.setState('broken', { since: 3 }, { ifMatch: etag ?? '' });
   await assert.rejects(workflows.setState('broken', 1, { ifMatch: etag ?? '' }), Conflict);
   assert.deepEqual((await workflows.state('broken')).state, { since: 3 });
+  const parse = (text: string) => ({ state: text.length });
+  assert.equal((await workflows.state('broken', { parse })).state, '{"state":{"since":3}}'.length);
   await workflows.resetState('broken');
 });
 

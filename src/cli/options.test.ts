@@ -35,5 +35,6 @@ test('another text is refused, with the nearest word', () => {
   for (const text of ['', 'x', '-1', '2026-13-01', 'next week', '999999999d']) {
     assert.throws(() => momentOf(text), /--since must be a version, a time such as/, text);
   }
+  assert.throws(() => momentOf('2026-02-30'), /found "2026-02-30": there is no day 2026-02-30$/);
   assert.throws(() => momentOf('last tuesdy'), /Did you mean tuesday\?/);
 });

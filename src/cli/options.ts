@@ -7,6 +7,7 @@ import { type NamedSetting, SETTINGS, type SettingName, settingsByGroup } from '
 import { environmentName, flagName } from '../config/sources.ts';
 import { parseDuration } from '../std/amounts.ts';
 import { missingDay, parseIsoTime } from '../std/clock.ts';
+import { parseAsWritten } from '../std/exact-json.ts';
 import { nearest } from '../std/nearest.ts';
 import type { Command } from './command.ts';
 import { UsageError } from './exit.ts';
@@ -167,10 +168,10 @@ export async function jsonFrom(flag: string, path: string): Promise<unknown> {
   return parsedJson(`${flag}: ${path}`, written);
 }
 
-/** Parses JSON. @throws UsageError that names the place */
+/** Parses JSON; its numbers stay as they are written. @throws UsageError that names the place */
 export function parsedJson(place: string, written: string): unknown {
   try {
-    return JSON.parse(written);
+    return parseAsWritten(written);
   } catch (error) {
     throw new UsageError(`${place} is not valid JSON: ${(error as Error).message}`);
   }

@@ -34,6 +34,7 @@ test('refuses anything else, and says what to write instead', () => {
   const deep = JSON.parse(`${'['.repeat(501)}${']'.repeat(501)}`);
   for (const [definition, state, sentence] of [
     [of({ type: 'push' }), {}, /receives its records by push, so its source has no state/],
+    [of(tap), JSON.rawJSON('12345678901234567890'), /must be a JSON object/],
     [of(tap), '3', /state of a Singer tap must be a JSON object/],
     [module, [3], /keys and values of `ctx\.state`/],
     [of(command), deep, /at most 500 levels/],
@@ -44,6 +45,11 @@ test('refuses anything else, and says what to write instead', () => {
     [of(http), { values: ['x'] }, /must be JSON objects/],
     [of(http), { values: { sinc: 'x' } }, /no `sinc`\. Did you mean `since`\?/],
     [of(http), { values: { since: 3 } }, /`values\.since` must be text, such as "3"/],
+    [
+      of(http),
+      { values: { since: JSON.rawJSON('12345678901234567890') } },
+      /must be text, such as "12345678901234567890"/,
+    ],
     [of({ type: 'http', url: 'https://example.org' }), { values: { a: 'x' } }, /It has no values/],
   ] as const) {
     assert.match(stateMistake(definition, state) ?? '', sentence);

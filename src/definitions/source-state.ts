@@ -5,6 +5,7 @@ import { nearest } from '../std/nearest.ts';
 
 /**
  * Returns why a state cannot be set for this definition, as a sentence; undefined if it can. Null means no state.
+ * A number may be `JSON.rawJSON`.
  * A module and a tap get a JSON object, and a command any JSON value. An `http` source gets `{ values, answers }`, as
  * it stores them itself; without `answers`, its next requests are unconditional.
  */
@@ -45,11 +46,11 @@ function httpMistake(state: Record<string, unknown>, names: readonly string[]): 
       return `\`source.state\` of the definition has no \`${name}\`. ${advice}`;
     }
     if (typeof value !== 'string')
-      return `\`values.${name}\` must be text, such as ${JSON.stringify(String(value))}`;
+      return `\`values.${name}\` must be text, such as ${JSON.stringify(JSON.stringify(value))}`;
   }
   return undefined;
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !JSON.isRawJSON(value);
 }

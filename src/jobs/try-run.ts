@@ -22,6 +22,7 @@ import type { RunAs } from '../sources/process/environment.ts';
 import type { Run } from '../sources/run.ts';
 import { createMask } from '../sources/secrets.ts';
 import { startRun } from '../sources/start.ts';
+import { parseAsWritten } from '../std/exact-json.ts';
 import { openStore } from '../store/open.ts';
 import type { ClaimedJob } from '../store/operations/attempts.ts';
 import type { ChangedRow, ChangesCursor } from '../store/operations/history/changes.ts';
@@ -165,7 +166,7 @@ async function tryIn(scratch: Scratch, input: TryRunInput): Promise<TriedRun> {
     changes,
     findings: (await store.jobs.get({ teamId: place.teamId, id: claimed.job.id }))?.findings ?? [],
     unchecked: ingested === undefined ? [] : absentFields(definition.expect.fields, ingested.found.profile),
-    state: seen.state,
+    state: seen.state === undefined ? undefined : parseAsWritten(seen.state),
     ms: { copying, ...seen.ms, comparing: lap(), total: performance.now() - startedAt },
   };
 }
@@ -180,7 +181,7 @@ interface Seen {
   emitted: number;
   ingested?: Ingested;
   invalid: SkippedRecord[];
-  state: unknown;
+  state: string | undefined;
   ms: { starting: number; producing: number; checking: number };
 }
 
@@ -352,7 +353,7 @@ async function copyPublished(
       lines: linesOf(published, signal, report),
     },
   );
-  await scratch.store.records.publish({ held, state: null, fields: ingested.fields });
+  await scratch.store.records.publish({ held, state: undefined, fields: ingested.fields });
 }
 
 async function beginJob({ store, place }: Scratch): Promise<ClaimedJob> {

@@ -1,9 +1,10 @@
 /** The body that a webhook with a rule receives. */
+
+import { parseExactly } from '../std/exact-json.ts';
 import { EvaluationMistake, ExpressionMistake } from './expression.ts';
 import { messageBody } from './messages/message.ts';
 import type { Sender } from './messages/notice.ts';
 import { noticeOf } from './messages/notice-of.ts';
-import { parseExactly } from '../std/exact-json.ts';
 import { isForPeople, type Rule, timeZoneOf } from './rule.ts';
 import { type Difference, MAX_DIFFERENCES_BYTES } from './same-json.ts';
 import type { SelectedDifference, Selection } from './selection.ts';

@@ -34,7 +34,7 @@ async function publish(
   const current = await store.records.currentSeqs({ held, afterSeq: 0, rows: 1_000_000 });
   const unseen = current.seqs.filter((seq) => !seen.has(seq));
   if (unseen.length > 0) await store.records.remove({ held, seqs: unseen });
-  const state = { last: EMAIL };
+  const state = JSON.stringify({ last: EMAIL });
   await store.records.publish({ held, mode: 'replace', fields: ['id'], state });
 }
 

@@ -1,8 +1,8 @@
 /** Recognizes a person in records and texts, and redacts texts. */
 import { escapedMarkdown } from '../model/messages/discord-markdown.ts';
 import { recordWords } from '../model/quality/judge.ts';
-import { parseExactly } from '../std/exact-json.ts';
 import { escapedHtml } from '../std/escaped-html.ts';
+import { parseExactly } from '../std/exact-json.ts';
 
 export const ERASED = '[erased]';
 /** Ids shorter than this are not searched for in texts, where they often have another meaning. */

@@ -19,7 +19,7 @@ test('does not block the event loop between two pages, even if the reader is fas
   }
   await store.records.publish({
     held,
-    state: null,
+    state: undefined,
     fields: ['id'],
   });
 

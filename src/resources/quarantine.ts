@@ -1,8 +1,8 @@
 /** A record in the quarantine of a workflow, as the API returns it. */
 import { reasonSentence } from '../model/quality/judge.ts';
 import type { Quarantined, QuarantineReason } from '../model/quality/quarantine.ts';
-import { parseExactly } from '../std/exact-json.ts';
 import { toIso } from '../std/clock.ts';
+import { parseExactly } from '../std/exact-json.ts';
 import { as, integer, list, named, nullable, object, raw, text, time } from '../std/shape.ts';
 import { ENDED, IDS } from './examples.ts';
 import { recordResource } from './workflow.ts';

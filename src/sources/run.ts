@@ -19,8 +19,8 @@ export interface RunInput {
   workflowId: string;
   jobId: string;
   attempt: number;
-  /** The state that the last published run left. */
-  state: unknown;
+  /** The JSON text of the state that the last published run left. It is never parsed on its way, so numbers stay exact. */
+  state: string | null;
   /** All secrets of the team. */
   secrets: ReadonlyMap<string, string>;
   /** The environment of the server. A child inherits only PATH, HOME, LANG, LC_*, TZ and USER from it. */
@@ -59,11 +59,11 @@ export interface Run {
 }
 
 /**
- * How a run ended. `state` is undefined if the run did not change its state. `unchanged` means that the source reported
+ * How a run ended. `state` is JSON text, and undefined if the run did not change its state. `unchanged` means that the source reported
  * no changes, so missing records are kept. `error` is shown to users.
  */
 export type RunEnd =
-  | { ok: true; state: unknown; unchanged?: boolean }
+  | { ok: true; state: string | undefined; unchanged?: boolean }
   | { ok: false; reason: 'error' | 'source' | 'output' | 'memory'; error: string };
 
 /** Returns the options of a child process that all types of sources share. */

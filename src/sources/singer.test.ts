@@ -61,17 +61,18 @@ test('a real tap sends several streams, and its state is passed to the next run'
       ['teams', '20', 'Algorithms'],
     ],
   );
-  const { bookmarks } = first.end.state as { bookmarks: Record<string, unknown> };
+  const state = first.end.state ?? '';
+  const { bookmarks } = JSON.parse(state) as { bookmarks: Record<string, unknown> };
   assert.deepEqual(Object.keys(bookmarks), ['people', 'teams']);
 
-  const second = await ingest(t, { ...tapCsv, state: first.end.state });
+  const second = await ingest(t, { ...tapCsv, state });
   assert.ok(second.end.ok);
   assert.equal(second.records.length, 6);
   assert.deepEqual(
     second.records.filter(({ since }) => since !== undefined).map(({ name }) => name),
     ['Ada King', 'Grace Hopper', 'Edsger "W." Dijkstra', 'Barbara Liskov'],
   );
-  assert.match(JSON.stringify(second.end.state), /2026-02-01T06:00:00/);
+  assert.match(second.end.state ?? '', /2026-02-01T06:00:00/);
 });
 
 test('with several streams, ids consist of the stream and the key of its schema', async (t) => {
@@ -122,9 +123,9 @@ test('a record without its key is passed on without an id, and the log says why'
 test('the last STATE is stored, even without records; without a STATE the state is unchanged', async (t) => {
   const states = await tap(t, [
     { type: 'STATE', value: { at: 1 } },
-    { type: 'STATE', value: { at: 2 } },
+    '{"type":"STATE","value":{"at":12345678901234567890,"rate":1.50}}',
   ]);
-  assert.deepEqual(states.end, { ok: true, state: { at: 2 } });
+  assert.deepEqual(states.end, { ok: true, state: '{"at":12345678901234567890,"rate":1.50}' });
   assert.deepEqual((await tap(t, [record('a', { id: 1 })])).end, { ok: true, state: undefined });
 });
 

@@ -15,8 +15,8 @@ import { createHash } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { LogLevel } from '../model/job.ts';
 import { InvalidRecordError, idOf } from '../model/record.ts';
-import { parseExactly } from '../std/exact-json.ts';
 import type { Mode, Source } from '../model/workflow.ts';
+import { parseAsWritten, parseExactly } from '../std/exact-json.ts';
 import type { Child } from './process/child.ts';
 import type { Run, RunEnd } from './run.ts';
 import { runOf } from './run.ts';
@@ -103,7 +103,7 @@ function createReader({ source, key, mode, onLog }: SingerOptions) {
   const streams = new Map<string, Stream>();
   const seen = new Set<string>();
   const activated = new Set<string>();
-  let state: unknown;
+  let state: string | undefined;
   let position = 0;
   let keyless = 0;
 
@@ -213,9 +213,7 @@ function createReader({ source, key, mode, onLog }: SingerOptions) {
           return void readSchema(message);
         case 'STATE':
           if (!Object.hasOwn(message, 'value')) wrong('(STATE) has no `value`');
-          // `parseExactly` returns large numbers as raw JSON objects, which cannot be sent to another thread.
-          // `JSON.parse` returns plain numbers.
-          state = JSON.parse(JSON.stringify(message.value));
+          state = text;
           return undefined;
         case 'ACTIVATE_VERSION':
           return void activate(message);
@@ -227,7 +225,11 @@ function createReader({ source, key, mode, onLog }: SingerOptions) {
           return undefined;
       }
     },
-    state: () => state,
+    /** The value of the last STATE, as JSON text with its numbers as they were written. */
+    state() {
+      if (state === undefined) return undefined;
+      return JSON.stringify((parseAsWritten(state) as { value: unknown }).value);
+    },
     /** Logs a warning that names the selected streams for which the tap sent nothing. */
     finish(): void {
       const missing = [...(taken ?? [])].filter((name) => !seen.has(name));

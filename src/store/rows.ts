@@ -163,6 +163,11 @@ export const WORKFLOW =
   staged_removed, staged_largest, staged_bytes, staged_replaced, quarantine_run, staged_quarantined, staged_released`);
 export type ListedRow = Omit<Workflow, 'definition'> & { definition: string };
 
+/** The state as JSON text; null if there is none, also because a run left `null`. */
+export function stateOf({ state }: Pick<WorkflowRow, 'state'>): string | null {
+  return state === 'null' ? null : state;
+}
+
 export function toWorkflow(row: ListedRow): Workflow {
   return {
     teamId: row.teamId,

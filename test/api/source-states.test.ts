@@ -66,6 +66,7 @@ before(async () => {
       'default/http.yaml': `source: { type: http, url: "${origin}/since/\${state.since}", state: { since: { from: $.changed, take: max, initial: "2000-01-01" } } }\nmode: upsert\n`,
       'default/whole.yaml': `source: { type: http, url: "${origin}/all" }\n`,
       'default/pushed.yaml': 'source: { type: push }\n',
+      'default/command.yaml': `source: { type: command, command: [sh, -c, 'printf "{\\"id\\":\\"1\\",\\"got\\":%s}\\n" "$(cat)"'] }\n`,
       'default/endless.yaml': 'source: { type: command, command: [sleep, "600"] }\n',
     },
   });
@@ -176,6 +177,34 @@ test('If-Match protects a state that has changed since it was read', async () =>
   const deletion = await service.call('DELETE', '/v1/workflows/singer/state', undefined, { 'if-match': tag });
   assert.equal(deletion.status, 412);
   assert.deepEqual((await stateOf('singer')).body, { state: { since: 'b' } });
+});
+
+test('numbers that a double would round stay exact, from the shell and the API to the source', async () => {
+  const url = `${service.url}/v1/workflows/command`;
+  const headers = { 'x-api-key': service.key, 'content-type': 'application/json' };
+  const textOf = async () => (await fetch(`${url}/state`, { headers })).text();
+  const text = (last: number) => `{"since":1234567890123456789${last},"rate":1.50}`;
+  const put = await fetch(`${url}/state`, { method: 'PUT', headers, body: `{ "state": ${text(0)} }` });
+  assert.equal(put.status, 200);
+  assert.equal(await textOf(), `{"state":${text(0)}}`);
+  await run('command');
+  assert.equal(await (await fetch(`${url}/data`, { headers })).text(), `[{"id":"1","got":${text(0)}}]`);
+
+  const tag = (await stateOf('command')).headers.get('etag') ?? '';
+  const other = { ...headers, 'if-match': tag };
+  const changed = await fetch(`${url}/state`, {
+    method: 'PUT',
+    headers: other,
+    body: `{"state":${text(1)}}`,
+  });
+  assert.equal(changed.status, 200);
+  const late = await fetch(`${url}/state`, { method: 'DELETE', headers: other });
+  assert.equal(late.status, 412, 'a state that differs only beyond the digits of a double has another ETag');
+
+  assert.equal((await flowhook('state', 'show', 'command', '--json')).stdout, `${text(1)}\n`);
+  const set = await flowhook('state', 'set', 'command', text(2), '--yes', '--json');
+  assert.equal(set.stdout, `{"workflowId":"command","state":${text(2)},"previous":${text(1)}}\n`);
+  assert.equal(await textOf(), `{"state":${text(2)}}`);
 });
 
 test('a state has the form of its source and at most 1 MiB', async () => {

@@ -50,6 +50,15 @@ async function pruneAll(workflowId: string): Promise<void> {
   await allSteps(service.store.records.prune, { teamId: service.team.id, workflowId, ...retention });
 }
 
+test('refuses a time whose day does not exist', async () => {
+  for (const query of ['since=2026-02-30', 'since=0&until=2026-02-29T10:00Z']) {
+    const { status, headers } = await ask(`prices/changes?${query}`);
+    assert.deepEqual([status, headers.get('x-error-code')], [400, 'field_invalid']);
+  }
+  const { error } = (await (await ask('prices/changes?since=2026-02-30')).json()) as { error: string };
+  assert.match(error, /^The query parameter `since` must be .*: there is no day 2026-02-30$/);
+});
+
 test('lists the changes since a time, of one field or type', async () => {
   await pushAll('prices', [
     { id: 'a', price: 1, stock: 5 },

@@ -10,8 +10,8 @@ import {
   type WebhookDetail,
 } from '../../../client/src/flowhook-client.ts';
 import { DELIVERY_STATES, type DeliveryState, NOT_ARRIVED } from '../../model/delivery.ts';
-import { parseExactly } from '../../std/exact-json.ts';
 import { countWords, durationWords, grouped } from '../../std/amounts.ts';
+import { parseExactly } from '../../std/exact-json.ts';
 import { createLiveLine } from '../../std/progress-bar.ts';
 import { planWords, statesWords } from '../../webhooks/replay.ts';
 import type { Command } from '../command.ts';

@@ -1,4 +1,5 @@
 /** `flowhook state show|set|reset`: the state that the source of a workflow keeps from run to run. */
+import { parseAsWritten } from '../../std/exact-json.ts';
 import type { Command } from '../command.ts';
 import { UsageError } from '../exit.ts';
 import { oneLine } from '../job-words.ts';
@@ -7,6 +8,8 @@ import { onTarget, onWorkflow, type Target, type TargetTeam } from '../target.ts
 import { addYes, confirm, print, say } from '../terminal.ts';
 
 const MAX_SHOWN = 200;
+/** A cursor may be a number that a double would round. */
+const EXACT = { parse: parseAsWritten };
 
 export function addState(program: Command): void {
   const state = program
@@ -39,7 +42,7 @@ export function addState(program: Command): void {
 }
 
 async function showState(target: Target, workflow: string, options: Options): Promise<void> {
-  const { state } = await onWorkflow(target, workflow, ({ client }, id) => client.workflows.state(id));
+  const { state } = await onWorkflow(target, workflow, ({ client }, id) => client.workflows.state(id, EXACT));
   print(options, state, [JSON.stringify(state, null, 2)]);
 }
 
@@ -69,7 +72,7 @@ async function replace(
   { state, verb }: { state: unknown; verb: 'set' | 'reset' },
   options: Options,
 ): Promise<void> {
-  const { state: previous, etag } = await client.workflows.state(id);
+  const { state: previous, etag } = await client.workflows.state(id, EXACT);
   if (previous !== null) {
     await confirm(options, {
       what: `The state of ${id} will be ${verb === 'set' ? 'replaced' : 'removed'}: ${oneLine(JSON.stringify(previous), MAX_SHOWN)}`,

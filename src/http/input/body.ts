@@ -28,10 +28,15 @@ export type Body =
  *
  * @param most maximum size in bytes; small for operations without a key, because each connection may use that much
  *   memory
+ * @param parseText parses the JSON
  * @throws Problem `body_too_large` beyond `most`, which also closes the connection after the response;
  *   `request_malformed` when the client disconnected
  */
-export async function readBody(request: IncomingMessage, most = MAX_BODY_BYTES): Promise<Body> {
+export async function readBody(
+  request: IncomingMessage,
+  most = MAX_BODY_BYTES,
+  parseText: (text: string) => unknown = JSON.parse,
+): Promise<Body> {
   // A client that waits for `100 Continue` declares the size first.
   const isDeclared = isUninvited(request) && Number(request.headers['content-length'] ?? 0) > most;
   const { bytes, size } = isDeclared
@@ -51,7 +56,7 @@ export async function readBody(request: IncomingMessage, most = MAX_BODY_BYTES):
       mistake: 'Send the body as JSON, with the header `content-type: application/json`',
     };
   }
-  const value = parse(bytes);
+  const value = parse(bytes, parseText);
   if (value === undefined) return { kind: 'other', mistake: 'The request body is not valid JSON in UTF-8' };
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     return { kind: 'other', mistake: 'The request body must be a JSON object' };
@@ -64,15 +69,15 @@ export async function readBody(request: IncomingMessage, most = MAX_BODY_BYTES):
  *
  * @param needs describes the body in the error for a missing body; without `needs`, a missing body counts as an empty
  *   object
- * @param most see `readBody`
+ * @param rest see `readBody`
  * @throws Problem `body_invalid`; `content_unsupported`; the errors of `refuseUnknownFields` and `readBody`
  */
 export async function bodyFields(
   { request, operation }: Pick<Call, 'request' | 'operation'>,
   needs?: string,
-  most?: number,
+  ...rest: [most?: number, parseText?: (text: string) => unknown]
 ): Promise<Record<string, unknown>> {
-  const body = await readBody(request.raw, most);
+  const body = await readBody(request.raw, ...rest);
   if (body.kind === 'object') {
     refuseUnknownFields(operation, body.value);
     return body.value;
@@ -149,9 +154,9 @@ function isJson(contentType: string | undefined): boolean {
 }
 
 /** Undefined if the bytes are not JSON. A byte order mark is skipped, as RFC 8259, section 8.1 allows. */
-function parse(bytes: Buffer): unknown {
+function parse(bytes: Buffer, parseText: (text: string) => unknown): unknown {
   try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes)) as unknown;
+    return parseText(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch {
     return undefined;
   }

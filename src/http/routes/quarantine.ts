@@ -3,7 +3,6 @@ import { acceptQuarantined, CONFLICTS, resolveSelection } from '../../jobs/accep
 import { jobHeaders } from '../../jobs/submit.ts';
 import { found, Problem } from '../../model/error.ts';
 import { MOST_QUARANTINED, MOST_SET_ASIDE, type Quarantined } from '../../model/quality/quarantine.ts';
-import { parseExactly } from '../../std/exact-json.ts';
 import type { WorkflowRef } from '../../model/workflow.ts';
 import { csvLine, csvRow, encoded, FORMATS, type Format } from '../../records/formats.ts';
 import { recordCounts } from '../../resources/job.ts';
@@ -17,6 +16,7 @@ import {
 } from '../../resources/quarantine.ts';
 import { grouped } from '../../std/amounts.ts';
 import { toIso } from '../../std/clock.ts';
+import { parseExactly } from '../../std/exact-json.ts';
 import { ownTurn } from '../../std/fair-share.ts';
 import { choice, integer, list, object, text } from '../../std/shape.ts';
 import type { QuarantineCursor, QuarantineSelection } from '../../store/operations/quarantine/entries.ts';

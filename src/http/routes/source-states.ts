@@ -4,6 +4,7 @@ import { stateMistake } from '../../definitions/source-state.ts';
 import { found, Problem } from '../../model/error.ts';
 import { MAX_STATE_BYTES } from '../../model/workflow.ts';
 import { messageResource } from '../../resources/error.ts';
+import { parseAsWritten } from '../../std/exact-json.ts';
 import { object, raw } from '../../std/shape.ts';
 import { checkIfMatch, IF_MATCH, sendWithETag } from '../caching.ts';
 import { bodyFields } from '../input/body.ts';
@@ -64,7 +65,7 @@ export const putWorkflowState: Operation<KeyedCall> = {
 
   async handle(call) {
     const { store } = call.services;
-    const fields = await bodyFields(call, 'a JSON object with the field `state`', MAX_BODY_BYTES);
+    const fields = await bodyFields(call, 'a JSON object with the field `state`', MAX_BODY_BYTES, parseState);
     if (!Object.hasOwn(fields, 'state')) invalid('The field `state` is missing');
     const id = workflowIdFrom(call.params.workflowId);
     const workflow = found(
@@ -94,6 +95,16 @@ export const deleteWorkflowState: Operation<KeyedCall> = {
     return { message: 'State reset' };
   },
 };
+
+/** Numbers stay as they are written. */
+function parseState(text: string): unknown {
+  try {
+    return parseAsWritten(text);
+  } catch {
+    // The text is not JSON, or nested so deeply that `stateMistake` will refuse it.
+    return JSON.parse(text);
+  }
+}
 
 /** The state as JSON. @throws Problem `workflow_not_found` */
 async function stateOf({ services, caller, params }: KeyedCall): Promise<string> {

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { parseExactly } from '../../std/exact-json.ts';
 import {
   compile,
   compilePart,
@@ -11,7 +12,6 @@ import {
   type Names,
   verdict,
 } from '../expression.ts';
-import { parseExactly } from '../../std/exact-json.ts';
 import { MAX_EXPRESSION } from '../rule.ts';
 import { FUNCTIONS, MACROS, METHODS } from './functions.ts';
 

@@ -59,6 +59,15 @@ test('a state takes the minimum, first or last value or the start of the run, an
   });
 });
 
+test('a cursor beyond the digits of a double is compared and stored exactly', async (t) => {
+  const ids = ['12345678901234567891', '12345678901234567893', '12345678901234567892'];
+  const { url } = await site(t, (_, response) => {
+    response.setHeader('content-type', 'application/json').end(`[${ids.map((id) => `{"id":${id}}`)}]`);
+  });
+  const { end } = await take({ mode: 'upsert', source: { url, state: { since: { from: 'id' } } } });
+  assert.deepEqual(end.state, { values: { since: '12345678901234567893' } });
+});
+
 test('a value of another type than before is skipped with a warning', async (t) => {
   const { url } = await site(t, { '/p': [{ n: 10 }, { n: 'zzz' }, { n: 11 }, { n: '2026-01-01' }] });
   const settings = {

@@ -5,8 +5,8 @@
 import { isUtf8 } from 'node:buffer';
 import type { Document } from 'domhandler';
 import type { HttpSource } from '../../model/http-source.ts';
-import { parseExactly } from '../../std/exact-json.ts';
 import { type CsvSplitter, splitCsv } from '../../std/csv-rows.ts';
+import { parseExactly } from '../../std/exact-json.ts';
 import { type ElementSplitter, splitElements } from '../../std/json-array.ts';
 import { MalformedError, splitLines } from '../../std/lines.ts';
 import type { Body } from './body.ts';

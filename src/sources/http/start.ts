@@ -31,7 +31,8 @@ export async function startHttp(input: RunInput, source: HttpSource): Promise<Ru
   const harnessInput: HarnessInput = {
     source: fillSecrets(source, input),
     secrets: secretsIn(source, input.secrets),
-    state: input.state,
+    // All values are text, so parsing loses nothing.
+    state: input.state === null ? null : JSON.parse(input.state),
     definitionHash: createHash('sha256')
       .update(JSON.stringify([FORMAT, source, key, mode]))
       .digest('hex'),
@@ -60,7 +61,9 @@ function resultOf(end: ChildEnd, clean: (text: string) => string): RunEnd {
   if (end.result === undefined) return failed('The state of the source is larger than 1 MiB', end);
   if (end.result === '') return failed('The HTTP source ended before it had read everything', end);
   const result = JSON.parse(end.result) as HarnessResult;
-  return result.ok ? result : { ...result, error: clean(result.error) };
+  return result.ok
+    ? { ...result, state: JSON.stringify(result.state) }
+    : { ...result, error: clean(result.error) };
 }
 
 /** Returns the environment variables that add certificate authorities to those built into Node. */

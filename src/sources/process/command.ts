@@ -27,7 +27,7 @@ export async function startCommand(
   const config = source.config === null ? undefined : JSON.stringify(fillSecrets(source.config, input));
   const [name = '', ...rest] = source.command;
   const singer = source.protocol === 'singer';
-  const state = JSON.stringify(singer ? (input.state ?? {}) : (input.state ?? null));
+  const state = input.state ?? (singer ? '{}' : 'null');
   const child = await startChild({
     argv: [name, ...rest],
     environment,

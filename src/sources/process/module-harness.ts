@@ -9,6 +9,7 @@ import { writeSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { inspect } from 'node:util';
 import { missingSecret } from '../../model/secret-names.ts';
+import { parseAsWritten } from '../../std/exact-json.ts';
 import type { Context } from '../context.d.ts';
 import { readInput } from './harness-input.ts';
 import {
@@ -26,7 +27,8 @@ export interface HarnessInput {
   /** The module's absolute path. */
   file: string;
   team: string;
-  state: unknown;
+  /** JSON text. */
+  state: string | null;
   secrets: Record<string, string>;
   /** The addresses that `ctx.fetch` may connect to, in the syntax of FLOWHOOK_ALLOW_NETWORKS. */
   allowNetworks: string;
@@ -153,20 +155,24 @@ function logger(level: string) {
   };
 }
 
-function createState(initial: unknown) {
+/** @param text JSON; the numbers in values that the module does not set stay as they are written */
+function createState(text: string | null) {
+  const initial = text === null ? null : parseAsWritten(text);
   const values = new Map(
     typeof initial === 'object' && initial !== null && !Array.isArray(initial) ? Object.entries(initial) : [],
   );
   let changed = false;
   return {
-    get: (key: string): unknown => structuredClone(values.get(key)),
+    // A module gets a copy, with numbers as JavaScript has them.
+    get: (key: string): unknown =>
+      values.has(key) ? JSON.parse(JSON.stringify(values.get(key))) : undefined,
     set: (key: string, value: unknown): void => {
       changed = true;
       // The value is serialized immediately, so that a value that is not JSON fails in this call, and not at the end of
       // the run.
       const text = JSON.stringify(value) as string | undefined;
       if (text === undefined) values.delete(key);
-      else values.set(key, JSON.parse(text));
+      else values.set(key, parseAsWritten(text));
     },
     changed: (): { state?: unknown } => (changed ? { state: Object.fromEntries(values) } : {}),
   };

@@ -22,7 +22,7 @@ test('a module yields records, reads its state and sets the next one', async (t)
   const workflowsDirectory = await directoryOf(t, { 'acme/one.mts': module });
   const run = await start(t, {
     workflowsDirectory,
-    state: { n: 4, gone: 1, kept: [1] },
+    state: '{"n":4,"gone":1,"kept":[1]}',
     secrets: new Map([['TOKEN', 'abc']]),
   });
   const { lines, end } = await finish(run);
@@ -30,7 +30,7 @@ test('a module yields records, reads its state and sets the next one', async (t)
     JSON.stringify({ id: 'a', name: 'Ada', secret: 'abc', cwd: join(workflowsDirectory, 'acme'), argv: 2 }),
     '{"id":"b"}',
   ]);
-  assert.deepEqual(end, { ok: true, state: { n: 5, kept: [1] } });
+  assert.deepEqual(end, { ok: true, state: '{"n":5,"kept":[1]}' });
 });
 
 test('a module and the programs that it starts get a clean environment', async (t) => {
@@ -54,8 +54,24 @@ test('a module and the programs that it starts get a clean environment', async (
 });
 
 test('a module may return any iterable, and state that it does not set is unchanged', async (t) => {
-  const run = await startModule(t, 'export default () => [{ id: "a" }];', { state: { n: 1 } });
+  const run = await startModule(t, 'export default () => [{ id: "a" }];', { state: '{"n":1}' });
   assert.deepEqual(await finish(run), { lines: ['{"id":"a"}'], end: { ok: true, state: undefined } });
+});
+
+test('a module gets numbers as doubles, and numbers that it does not set stay exact', async (t) => {
+  const run = await startModule(
+    t,
+    `export default function* (ctx: any) {
+      yield { id: String(ctx.state.get('big')), list: ctx.state.get('list'), none: ctx.state.get('none') };
+      ctx.state.set('seen', true);
+      ctx.state.set('id', (JSON as any).rawJSON('9007199254740993'));
+    }`,
+    { state: '{"big":12345678901234567890,"list":[1.50]}' },
+  );
+  assert.deepEqual(await finish(run), {
+    lines: ['{"id":"12345678901234567000","list":[1.5]}'],
+    end: { ok: true, state: '{"big":12345678901234567890,"list":[1.50],"seen":true,"id":9007199254740993}' },
+  });
 });
 
 test('everything that a module prints is logged, and never mixed with the records', async (t) => {

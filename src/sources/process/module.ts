@@ -7,6 +7,7 @@ import { access } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { DEFAULT_LIMITS, type Source } from '../../model/workflow.ts';
 import type { Logger } from '../../observe/log.ts';
+import { parseAsWritten } from '../../std/exact-json.ts';
 import { commandOf } from '../../std/own-files.ts';
 import type { Run, RunEnd, RunInput } from '../run.ts';
 import { childOptions, failed, runOf, shareTurns } from '../run.ts';
@@ -59,7 +60,8 @@ function resultOf(end: ChildEnd, file: string): RunEnd {
       end,
     );
   }
-  return { ok: true, state: (JSON.parse(end.result) as { state?: unknown }).state };
+  const { state } = parseAsWritten(end.result) as { state?: unknown };
+  return { ok: true, state: state === undefined ? undefined : JSON.stringify(state) };
 }
 
 /** Time limit for importing one module. */

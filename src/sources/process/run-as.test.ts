@@ -102,13 +102,13 @@ test('a command runs as this user, with its own files, and cannot read files of 
   const run = await start(t, {
     command: ['sh', '-c', script],
     source: { config: { token: 'abc' } },
-    state: { n: 1 },
+    state: '{"n":1}',
     runAs,
     jobId: 'job_runastest',
     workflowsDirectory,
   });
   const { lines, end } = await finish(run);
-  assert.deepEqual(end, { ok: true, state: { n: 2 } });
+  assert.deepEqual(end, { ok: true, state: '{"n":2}' });
   const said = lines.map((line) => {
     const { id, is } = JSON.parse(line) as { id: string; is: string };
     return `${id}: ${is.trim()}`;

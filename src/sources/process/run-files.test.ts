@@ -6,10 +6,10 @@ import { finish, start } from '../../../test/support/jobs/sources.ts';
 const sh = (script: string): string[] => ['sh', '-c', script];
 
 test('a command gets its state on standard input and in a file, and sets the next state there', async (t) => {
-  const command = sh('cat; cat "$FLOWHOOK_STATE"; echo; echo \'{"page":8}\' > "$FLOWHOOK_STATE"');
-  const { lines, end } = await finish(await start(t, { command, state: { page: 7 } }));
+  const command = sh('cat; cat "$FLOWHOOK_STATE"; echo; echo \'{ "page": 8 }\' > "$FLOWHOOK_STATE"');
+  const { lines, end } = await finish(await start(t, { command, state: '{"page":7}' }));
   assert.deepEqual(lines, ['{"page":7}', '{"page":7}']);
-  assert.deepEqual(end, { ok: true, state: { page: 8 } });
+  assert.deepEqual(end, { ok: true, state: '{"page":8}' });
 });
 
 test('before the first published run the state is null, and an untouched state is unchanged', async (t) => {
@@ -17,8 +17,15 @@ test('before the first published run the state is null, and an untouched state i
   assert.deepEqual(lines, ['null', 'null']);
   assert.deepEqual(end, { ok: true, state: undefined });
   const same = sh('printf \'{ "a": 1 }\\n\' > "$FLOWHOOK_STATE"');
-  const again = await finish(await start(t, { command: same, state: { a: 1 } }));
+  const again = await finish(await start(t, { command: same, state: '{"a":1}' }));
   assert.deepEqual(again.end, { ok: true, state: undefined });
+});
+
+test('a command gets and leaves numbers that a double would round', async (t) => {
+  const command = sh('cat "$FLOWHOOK_STATE"; printf "[ 1.50, 1%s ]" 2345678901234567891 > "$FLOWHOOK_STATE"');
+  const { lines, end } = await finish(await start(t, { command, state: '[1.50,12345678901234567890]' }));
+  assert.deepEqual(lines, ['[1.50,12345678901234567890]']);
+  assert.deepEqual(end, { ok: true, state: '[1.50,12345678901234567891]' });
 });
 
 test('a state that cannot be stored fails the run', async (t) => {
@@ -35,7 +42,7 @@ test('a state that cannot be stored fails the run', async (t) => {
 });
 
 test('a command that fails sets no state, and a command that never reads its input is not blocked', async (t) => {
-  const state = { filler: 'x'.repeat(900_000) };
+  const state = JSON.stringify({ filler: 'x'.repeat(900_000) });
   const failed = await finish(await start(t, { command: sh('echo 1 > "$FLOWHOOK_STATE"; exit 1'), state }));
   assert.ok(!failed.end.ok);
   const { end } = await finish(await start(t, { command: sh('true'), state }));

@@ -26,6 +26,7 @@ import { lstat, readdir, rm, rmdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { MAX_STATE_BYTES } from '../../model/workflow.ts';
+import { parseAsWritten } from '../../std/exact-json.ts';
 import type { RunAs } from './environment.ts';
 
 /** The user and the group that own the files of a run. */
@@ -154,7 +155,7 @@ export function filesEnvironment(files: RunFiles): Record<string, string> {
 }
 
 /**
- * Returns the state that a program has left in its file. `state` is undefined if the state is unchanged. `mistake` says
+ * Returns the state that a program has left in its file, on one line. `state` is undefined if the state is unchanged. `mistake` says
  * why the state cannot be stored.
  *
  * @param left the result of `readStateLeft`
@@ -162,14 +163,14 @@ export function filesEnvironment(files: RunFiles): Record<string, string> {
 export function stateLeft(
   left: StateLeft | undefined,
   before: string,
-): { state: unknown } | { mistake: string } {
+): { state: string | undefined } | { mistake: string } {
   if (left === undefined) return { state: undefined };
   if ('unusable' in left) {
     return { mistake: 'The state file at the path in FLOWHOOK_STATE is not a regular file of at most 1 MiB' };
   }
   try {
-    const state: unknown = JSON.parse(left.text);
-    return { state: JSON.stringify(state) === before ? undefined : state };
+    const state = JSON.stringify(parseAsWritten(left.text));
+    return { state: state === before ? undefined : state };
   } catch (error) {
     return {
       mistake: `The state file at the path in FLOWHOOK_STATE is not valid JSON: ${(error as Error).message}`,

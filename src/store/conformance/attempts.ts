@@ -271,7 +271,7 @@ const heldOperations: Record<string, (store: Store, held: AttemptLease) => Promi
   'records.currentSeqs': (store, held) => store.records.currentSeqs({ held, afterSeq: 0, rows: 10 }),
   'records.currentTotal': (store, held) => store.records.currentTotal({ held }),
   'records.remove': (store, held) => store.records.remove({ held, seqs: [1] }),
-  'records.publish': (store, held) => publish(store, held, { state: { late: true } }),
+  'records.publish': (store, held) => publish(store, held, { state: '{"late":true}' }),
 };
 
 /** Everything that a fenced operation might have changed. */

@@ -193,7 +193,7 @@ const ENDS: Record<string, (store: Store, held: AttemptLease) => Promise<unknown
   },
   'tries to publish': async (store, held) => {
     const expected = { expect: expecting({ min: 99 }) };
-    assert.deepEqual(await publish(store, held, { expected, state: { late: true } }), {
+    assert.deepEqual(await publish(store, held, { expected, state: '{"late":true}' }), {
       outcome: 'canceled',
     });
   },

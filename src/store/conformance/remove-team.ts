@@ -133,7 +133,7 @@ async function fill(store: Store, team: string): Promise<{ teamId: string; workf
   assert.equal(seqs.length, 2);
   const aside = { id: 'c', position: 3, body: '{"id":"c"}', bytes: 10, reasons: [] };
   await store.quarantine.stage({ held, first: 1, released: [], added: [aside] });
-  await publish(store, held, { state: { page: 1 }, observed: { profile: profileOf(2) } });
+  await publish(store, held, { state: '{"page":1}', observed: { profile: profileOf(2) } });
   const rule: Rule = {
     filter: 'true',
     format: 'standard',

@@ -21,13 +21,13 @@ export function testSourceStates(open: Open): void {
       outcome: 'set',
     });
     const [claimed] = await store.jobs.claim({ ...CLAIM, limit: 1 });
-    assert.deepEqual(claimed?.state, { since: 2 });
+    assert.equal(claimed?.state, '{"since":2}');
     const held = { teamId, jobId: claimed?.job.id ?? '', attempt: 1 };
     assert.deepEqual(await store.workflows.setState({ teamId, id, state: null }), {
       outcome: 'running',
       jobId: held.jobId,
     });
-    await publish(store, held, { state: { since: 3 } });
+    await publish(store, held, { state: '{"since":3}' });
     assert.deepEqual(await store.workflows.state({ teamId, id }), { state: '{"since":3}' });
     assert.deepEqual(await store.workflows.setState({ teamId, id, state: null }), { outcome: 'set' });
     assert.deepEqual(await store.workflows.state({ teamId, id }), { state: null });
@@ -44,6 +44,30 @@ export function testSourceStates(open: Open): void {
     assert.equal((await reset(outcomes[0]?.outcome === 'set' ? '1' : '2')).outcome, 'set');
   });
 
+  it('keeps the text of a state, which has numbers that a double would round', async ({ store }) => {
+    const at = await makeWorkflow(store);
+    const { teamId, workflowId: id } = at;
+    const text = (last: number) => `{"since":1234567890123456789${last},"rate":1.50}`;
+    await store.workflows.setState({ teamId, id, state: text(0) });
+    await makeJob(store, at);
+    const [claimed] = await store.jobs.claim({ ...CLAIM, limit: 1 });
+    assert.equal(claimed?.state, text(0));
+    await publish(store, { teamId, jobId: claimed?.job.id ?? '', attempt: 1 }, { state: text(1) });
+    assert.deepEqual(await store.workflows.state({ teamId, id }), { state: text(1) });
+    const reset = (expected: string) => store.workflows.setState({ teamId, id, state: null, expected });
+    assert.equal((await reset(text(0))).outcome, 'stale');
+    assert.equal((await reset(text(1))).outcome, 'set');
+  });
+
+  it('counts a state that a run left as null as none', async ({ store }) => {
+    const at = await makeWorkflow(store);
+    const { teamId, workflowId: id } = at;
+    await publish(store, await makeRunning(store, at), { state: 'null' });
+    assert.deepEqual(await store.workflows.state({ teamId, id }), { state: null });
+    const set = await store.workflows.setState({ teamId, id, state, expected: null });
+    assert.deepEqual(set, { outcome: 'set' });
+  });
+
   it('lets a run and a change of its state never pass each other', async ({ store }) => {
     const { teamId, workflowId: id } = await makeWorkflow(store);
     for (let round = 1; round <= 10; round += 1) {
@@ -53,7 +77,7 @@ export function testSourceStates(open: Open): void {
         store.jobs.claim({ ...CLAIM, limit: 1 }),
       ]);
       const [claimed = (await store.jobs.claim({ ...CLAIM, limit: 1 }))[0]] = jobs;
-      assert.equal(set.outcome === 'set', claimed?.state === round, set.outcome);
+      assert.equal(set.outcome === 'set', claimed?.state === String(round), set.outcome);
       await publish(store, { teamId, jobId: claimed?.job.id ?? '', attempt: 1 });
     }
   });
@@ -61,7 +85,7 @@ export function testSourceStates(open: Open): void {
   it('hides the state of an archived workflow, and keeps it for its return', async ({ store }) => {
     const at = await makeWorkflow(store, { mode: 'upsert' });
     const { teamId, workflowId: id } = at;
-    await publish(store, await makeRunning(store, at), { state: 7 });
+    await publish(store, await makeRunning(store, at), { state: '7' });
     await store.workflows.archive({ teamId, ids: [id] });
     assert.equal(await store.workflows.state({ teamId, id }), undefined);
     assert.equal(await store.workflows.state({ teamId, id: 'unknown' }), undefined);

@@ -25,6 +25,7 @@ import {
   type JobRow,
   MAX_EVENT_ERROR,
   newJob,
+  stateOf,
   toJob,
   toWorkflow,
   type WorkflowRow,
@@ -50,8 +51,8 @@ import { lockWorkflow } from './workflows.ts';
 export interface ClaimedJob {
   job: Job;
   workflow: Workflow;
-  /** The incremental state stored by the last published run (`ctx.state`); null before the first published run. */
-  state: unknown;
+  /** The JSON text of the state that the last published run left (`ctx.state`); null before the first published run. */
+  state: string | null;
   /** Whether an earlier attempt left records that were not published. They must be swept before others are staged. */
   hasLeftovers: boolean;
   /** Whether the quarantine of the workflow may have records, which good records with the same ids end. */
@@ -59,7 +60,6 @@ export interface ClaimedJob {
 }
 
 export function claimedJob(job: Job, workflow: WorkflowRow): ClaimedJob {
-  const state = workflow.state === null ? null : JSON.parse(workflow.state);
   const { stagedAdded, stagedChanged, stagedRemoved, stagedLargest } = workflow;
   const { stagedQuarantined, stagedReleased, quarantineRun } = workflow;
   const staged = [
@@ -73,7 +73,7 @@ export function claimedJob(job: Job, workflow: WorkflowRow): ClaimedJob {
   // Each staged record is counted, and only publishing and sweeping reset the counters.
   const hasLeftovers = staged.some((count) => count !== 0);
   const mayRelease = quarantineRun > 0;
-  return { job, workflow: toWorkflow(workflow), state, hasLeftovers, mayRelease };
+  return { job, workflow: toWorkflow(workflow), state: stateOf(workflow), hasLeftovers, mayRelease };
 }
 
 /**

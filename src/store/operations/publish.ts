@@ -68,7 +68,8 @@ export async function publish(
     held: AttemptLease;
     expected?: Expected;
     observed?: Observed;
-    state: unknown;
+    /** JSON text; undefined keeps the state of the previous run. */
+    state: string | undefined;
     fields: readonly string[];
     mode?: Mode;
     /** Number of records that were accepted from the quarantine, for the audit log. */
@@ -195,12 +196,12 @@ async function moveOn(
   tx: Tx,
   workflow: WorkflowRow,
   { version, quarantineRun, isNews }: { version: number; quarantineRun: number; isNews: boolean },
-  state: unknown,
+  state: string | undefined,
 ): Promise<void> {
   await tx.db.run`
     update workflow
     set current_version = ${version}, quarantine_run = ${quarantineRun},
-      state = coalesce(${state === undefined ? null : JSON.stringify(state)}, state),
+      state = coalesce(${state ?? null}, state),
       staged_added = 0, staged_changed = 0, staged_removed = 0, staged_largest = 0, staged_bytes = 0,
       staged_quarantined = 0, staged_released = 0, staged_replaced = 0,
       fresh_due_at = case when ${isNews} then ${tx.now} + fresh_ms else fresh_due_at end,

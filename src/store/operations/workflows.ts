@@ -14,6 +14,7 @@ import {
   type JobRow,
   LISTED,
   type ListedRow,
+  stateOf,
   toWorkflow,
   UNFINISHED,
   WORKFLOW,
@@ -244,7 +245,7 @@ export async function state(
   { teamId, id }: InTeam,
 ): Promise<{ state: string | null } | undefined> {
   const row = await workflowRow(view, teamId, id);
-  return row === undefined || row.archivedAt !== null ? undefined : { state: row.state };
+  return row === undefined || row.archivedAt !== null ? undefined : { state: stateOf(row) };
 }
 
 /**
@@ -257,14 +258,14 @@ export async function setState(
 ): Promise<{ outcome: 'set' | 'unchanged' | 'stale' | 'not_found' } | { outcome: 'running'; jobId: string }> {
   const workflow = await lockWorkflow(tx, teamId, id);
   if (workflow === undefined || workflow.archivedAt !== null) return { outcome: 'not_found' };
-  if (expected !== undefined && workflow.state !== expected) return { outcome: 'stale' };
+  if (expected !== undefined && stateOf(workflow) !== expected) return { outcome: 'stale' };
   // The lock on a waiting job keeps it from being claimed with the old state.
   const unfinished = await tx.db.all<JobRow>`
     select ${JOB} from job /* use job_slot */
     where team_id = ${teamId} and workflow_id = ${id} and ${UNFINISHED} order by id for update`;
   const running = unfinished.find((job) => job.state === 'running');
   if (running !== undefined) return { outcome: 'running', jobId: running.id };
-  if (workflow.state === state) return { outcome: 'unchanged' };
+  if (stateOf(workflow) === state) return { outcome: 'unchanged' };
   await tx.db.run`update workflow set state = ${state} where team_id = ${teamId} and id = ${id}`;
   return { outcome: 'set' };
 }

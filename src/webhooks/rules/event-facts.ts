@@ -1,12 +1,12 @@
 /** What decisions need again and again: parsed events, compiled filters, and bodies. */
 
 import { compile, type Expression, ExpressionMistake } from '../../model/expression.ts';
-import { parseExactly } from '../../std/exact-json.ts';
 import { isForPeople, type Rule } from '../../model/rule.ts';
 import type { Difference } from '../../model/same-json.ts';
 import type { Selection } from '../../model/selection.ts';
 import { type ForPeople, shapedBody } from '../../model/shape.ts';
 import { toIso } from '../../std/clock.ts';
+import { parseExactly } from '../../std/exact-json.ts';
 import { remembered } from '../../std/remembered.ts';
 import type { JudgedEvent } from '../../store/operations/rules/decisions.ts';
 import type { StoreReader } from '../../store/store.ts';
