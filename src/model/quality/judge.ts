@@ -216,6 +216,7 @@ const MISMATCH: Readonly<Record<string, string>> = {
   unique: 'has the value of another record',
   oneOf: 'is none of',
   matches: 'does not match',
+  notSearched: 'has too many characters, or the patterns of the run have taken too long, to search it for',
 };
 
 function limitWords({ expectation, limit }: Pick<JobFinding, 'expectation' | 'limit'>): string {

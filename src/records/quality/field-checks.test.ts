@@ -8,8 +8,9 @@ import {
   type JobFinding,
   VALUE_TYPES,
 } from '../../model/quality/expect.ts';
+import { reasonSentence } from '../../model/quality/judge.ts';
 import { compareDates, isOfType } from '../../model/quality/value-types.ts';
-import { FieldChecks } from './field-checks.ts';
+import { type Broken, FieldChecks } from './field-checks.ts';
 import { RunProfile } from './run-profile.ts';
 import { UniqueValues } from './unique-values.ts';
 
@@ -167,7 +168,36 @@ test('a pattern matches a part of a text, and texts are bounded', () => {
     { id: 'c', sku: 12 },
     { id: 'd', sku: `A1${'1'.repeat(10_000)}` },
   ]);
-  assert.deepEqual(of(findings), [['matches', 'sku', 'xA12', 3, ['b', 'c', 'd']]]);
+  assert.deepEqual(of(findings), [
+    ['matches', 'sku', 'xA12', 2, ['b', 'c']],
+    ['notSearched', 'sku', `A1${'1'.repeat(98)}…`, 1, ['d']],
+  ]);
+});
+
+test('the patterns of a run take a bounded time, and what is not searched is named', () => {
+  const large = 'a.{180}9';
+  const text = 'ab'.repeat(5_000);
+  const records = Array.from({ length: 30 }, (_, n) => ({ id: `r${n}`, text, small: text }));
+  const { broken, findings } = run({ text: { matches: large }, small: { matches: '^(ab)+$' } }, records);
+  const [matches, notSearched, ...others] = of(findings);
+  assert.deepEqual(
+    [matches?.slice(0, 2), notSearched?.slice(0, 2)],
+    [
+      ['matches', 'text'],
+      ['notSearched', 'text'],
+    ],
+  );
+  // 20,000,000 and 50,000 for each record are enough for eleven texts of 10,000 characters and 184 instructions.
+  assert.deepEqual([matches?.[3], notSearched?.[3], others], [11, 19, []]);
+  assert.equal(broken[29]?.length, 1);
+  assert.match(
+    reasonSentence(broken[29]?.[0] as Broken),
+    /^`text` has too many characters, or the patterns of the run have taken too long, to search it for a\.\{180\}9: "abab/,
+  );
+  // Short texts are always searched.
+  const short = Array.from({ length: 5_000 }, (_, n) => ({ id: `r${n}`, text: 'ab'.repeat(25) }));
+  assert.deepEqual(of(run({ text: { matches: large } }, short).findings)[0]?.[3], 5_000);
+  assert.equal(run({ text: { matches: large } }, short).findings.length, 1);
 });
 
 test('a value is unique if no other record has it', () => {

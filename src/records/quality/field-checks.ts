@@ -11,6 +11,7 @@ import {
 import type { ValueKind } from '../../model/quality/profile.ts';
 import { compareDates, isOfType } from '../../model/quality/value-types.ts';
 import type { Watch } from './run-profile.ts';
+import { Searches } from './searches.ts';
 import { MAX_KEPT, ownerOf, UniqueValues } from './unique-values.ts';
 
 /** Why a record does not meet an expectation of a field. */
@@ -20,8 +21,6 @@ export type Broken = Pick<JobFinding, 'expectation' | 'found' | 'limit'> & { fie
 const SHOWN = 100;
 /** Maximum number of reasons per record. The findings of the run count all. */
 const MAX_BROKEN = 10;
-/** A longer text does not match a pattern: the time of a search grows with the text. */
-const MAX_MATCHED = 10_000;
 
 /** The checks of all fields, for one run. Memory does not grow with the number of records, except for `unique`. */
 export class FieldChecks {
@@ -31,13 +30,14 @@ export class FieldChecks {
   readonly #required: FieldCheck[];
   readonly #current: Current = { position: 0, owner: 0, at: -1, ids: [], broken: [] };
   readonly #hasUnique: boolean;
+  readonly #searches = new Searches();
 
   /** @param kept number of values that the fields with `unique` keep together */
   constructor(fields: Expect['fields'], kept = MAX_KEPT) {
     const uniques = Object.values(fields).filter(({ unique }) => unique).length;
     const most = Math.floor(kept / Math.max(1, uniques));
     this.#fields = Object.entries(fields).map(
-      ([name, expected]) => new FieldCheck(name, expected, this.#current, most),
+      ([name, expected]) => new FieldCheck(name, expected, this.#current, { most, searches: this.#searches }),
     );
     this.#required = this.#fields.filter(({ expected }) => expected.filled !== null);
     this.#hasUnique = this.#fields.some(({ unique }) => unique !== undefined);
@@ -46,6 +46,7 @@ export class FieldChecks {
 
   /** Starts the next record of the batch. Until `end`, the watches must be called with its filled values. */
   begin(id: string): void {
+    this.#searches.beginRecord();
     const current = this.#current;
     current.position += 1;
     current.at += 1;
@@ -121,13 +122,18 @@ class FieldCheck {
   /** Position of the last record in which the field is filled. */
   #position = 0;
 
-  /** @param most number of values that `unique` keeps */
-  constructor(name: string, expected: FieldExpect, current: Current, most: number) {
+  /** @param of.most number of values that `unique` keeps */
+  constructor(
+    name: string,
+    expected: FieldExpect,
+    current: Current,
+    of: { most: number; searches: Searches },
+  ) {
     this.name = name;
     this.expected = expected;
-    this.unique = expected.unique ? new UniqueValues(most) : undefined;
+    this.unique = expected.unique ? new UniqueValues(of.most) : undefined;
     this.#current = current;
-    this.#checks = checksOf(expected);
+    this.#checks = checksOf(expected, of.searches);
     this.#isFine = quickTest(expected);
   }
 
@@ -205,7 +211,7 @@ function newCheck(expectation: string, limit: JobFinding['limit'], fails: Check[
   return { expectation, limit, isBound, fails, count: 0, found: null, examples: [] };
 }
 
-function checksOf({ type, min, max, oneOf, matches }: FieldExpect): Check[] {
+function checksOf({ type, min, max, oneOf, matches }: FieldExpect, searches: Searches): Check[] {
   const checks: Check[] = [];
   const add = (...check: Parameters<typeof newCheck>) => checks.push(newCheck(...check));
   // The walk has already recognized the form of a text.
@@ -220,9 +226,12 @@ function checksOf({ type, min, max, oneOf, matches }: FieldExpect): Check[] {
   }
   if (matches !== null) {
     const pattern = patternOf(matches);
+    let hasMatch: boolean | undefined;
     add('matches', shown(matches), (value) => {
-      return typeof value !== 'string' || value.length > MAX_MATCHED || !pattern.test(value);
+      hasMatch = typeof value === 'string' && searches.hasMatch(value, pattern);
+      return hasMatch === false;
     });
+    add('notSearched', shown(matches), () => hasMatch === undefined);
   }
   return checks;
 }
