@@ -108,6 +108,69 @@ test('an erasure that was interrupted at any write is completed by the next one'
   }
 });
 
+test('an erasure removes the extremes from the profiles of workflows that have records of the person', async (t) => {
+  const { store } = await openEmptyStore(t);
+  const age = { name: 'age', present: 2, filled: 2, kinds: { integer: 2 }, min: 3, max: 99 };
+  const born = {
+    name: 'born',
+    present: 1,
+    filled: 1,
+    kinds: { date: 1 },
+    earliest: '1815-12-10',
+    latest: '1815-12-10',
+  };
+  const name = { name: 'name', present: 2, filled: 2, kinds: { text: 2 }, shortest: 3, longest: 300 };
+  const profile = { records: 2, duplicates: 0, fields: [age, born, name], omitted: 0 };
+  const run = async (id: string, records: readonly object[], asides: readonly object[] = []) => {
+    const at = await makeWorkflow(store, { id });
+    const held = await makeRunning(store, at);
+    const bodies = records.map((record, n) => ({
+      id: String(n),
+      body: JSON.stringify({ id: String(n), ...record }),
+    }));
+    await stageRecords(store, held, 'replace', bodies);
+    const added = asides.map((one) => {
+      const body = JSON.stringify({ id: 'z', ...one });
+      return { id: 'z', position: 3, body, bytes: body.length, reasons: [] };
+    });
+    if (added.length > 0) await store.quarantine.stage({ held, first: 1, released: [], added });
+    await store.records.publish({ held, fields: ['id'], state: undefined, observed: { profile } });
+    return at;
+  };
+  const theirs = await run('theirs', [
+    { email: EMAIL, age: 99 },
+    { email: 'bob@example.com', age: 3 },
+  ]);
+  const aside = await run('aside', [{ email: 'bob@example.com' }], [{ email: EMAIL }]);
+  const others = await run('others', [{ email: 'bob@example.com' }]);
+
+  const would = await erase(depsOf(store), { ...request(theirs.teamId), dryRun: true });
+  const { found } = await erase(depsOf(store), request(theirs.teamId));
+  assert.deepEqual(would.found, found);
+  assert.deepEqual(
+    found.filter(({ place }) => place === 'profile').map(({ workflowId, count }) => [workflowId, count]),
+    [
+      ['theirs', 1],
+      ['aside', 1],
+    ],
+  );
+  const without = [
+    { name: 'age', present: 2, filled: 2, kinds: { integer: 2 } },
+    { name: 'born', present: 1, filled: 1, kinds: { date: 1 } },
+    { name: 'name', present: 2, filled: 2, kinds: { text: 2 } },
+  ];
+  for (const [at, fields] of [
+    [theirs, without],
+    [aside, without],
+    [others, profile.fields],
+  ] as const) {
+    assert.deepEqual(
+      (await store.profiles.list({ ...at, limit: 9 })).map((one) => one.fields),
+      [fields],
+    );
+  }
+});
+
 test('an erasure whose scrubbing fails, as on a full disk, is in the audit log', async (t) => {
   const { store } = await openEmptyStore(t);
   const { people } = await plant(store);

@@ -8,7 +8,9 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Problem } from '../model/error.ts';
-import type { Workflow } from '../model/workflow.ts';
+import { EXTREMES, type Profile, withoutExtremes } from '../model/quality/profile.ts';
+import type { Workflow, WorkflowRef } from '../model/workflow.ts';
+import { ownTurn } from '../std/fair-share.ts';
 import type { Sealer } from '../std/seal.ts';
 import { isBackupName } from '../store/backup-files.ts';
 import type { SuppressionRow } from '../store/operations/erasure/erase.ts';
@@ -94,12 +96,19 @@ export async function erase(deps: ErasureDeps, request: ErasureRequest): Promise
   const person = personOf(request, scope);
   const found = new Counts();
   const left = new Counts();
+  /** The workflows whose profiles the person's records may be in. */
+  const theirs = new Set<string>();
 
   if (request.suppress && !dryRun) await suppress(deps, request, person);
   for (let pass = 1; pass <= MAX_PASSES; pass += 1) {
     const mentioned = new Counts();
     const records = await collect(store, scope, person, mentioned);
+    for (const at of records.keys()) theirs.add(at);
+    for await (const { held } of findTexts(store, scope, person, 'quarantined')) {
+      if (held.workflowId !== null) theirs.add(held.workflowId);
+    }
     let changed = 0;
+    for (const at of theirs) changed += await eraseExtremes(store, { teamId, workflowId: at, dryRun, found });
     for (const place of Object.keys(TEXT_HOLDERS) as TextPlace[]) {
       changed += await eraseTexts(store, scope, person, { place, dryRun, found });
     }
@@ -243,6 +252,34 @@ async function eraseTexts(
     if (texts.length === MAX_TEXTS) await flush();
   }
   await flush();
+  return changed;
+}
+
+/**
+ * Removes the extremes from all profiles of a workflow that has had records of the person: the earlier states of its
+ * records are pruned long before its profiles, so nobody knows which of them the person's values are in.
+ */
+async function eraseExtremes(
+  store: Store,
+  { teamId, workflowId, dryRun, found }: WorkflowRef & { dryRun: boolean; found: Counts },
+): Promise<number> {
+  const place = 'profile';
+  const needles = EXTREMES.map((name) => `"${name}":`);
+  let changed = 0;
+  let after: string | null = null;
+  do {
+    await ownTurn(teamId);
+    const page = await store.erasure.scanTexts({ teamId, workflowId, place, needles, after });
+    const texts = page.texts.map(({ key, text }) => {
+      return { key, was: text, text: JSON.stringify(withoutExtremes(JSON.parse(text) as Profile)) };
+    });
+    if (texts.length > 0) found.add(workflowId, place, texts.length);
+    changed += texts.length;
+    for (let start = 0; !dryRun && start < texts.length; start += MAX_TEXTS) {
+      await store.erasure.rewrite({ teamId, place, texts: texts.slice(start, start + MAX_TEXTS) });
+    }
+    after = page.next;
+  } while (after !== null);
   return changed;
 }
 

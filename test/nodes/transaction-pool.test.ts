@@ -50,6 +50,7 @@ async function open(): Promise<Reusable> {
       return store;
     },
     inspect: () => assert.fail('none of these cases reads the tables'),
+    statement: () => assert.fail('none of these cases changes the tables'),
     rows: () => assert.fail('none of these cases counts rows'),
     advance: caseClock.advance,
     another: () => openStore(url, options),

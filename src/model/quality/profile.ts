@@ -38,6 +38,22 @@ export interface ProfileField {
   latest?: string;
 }
 
+/** The properties that are those of a single value. */
+export const EXTREMES = [
+  'min',
+  'max',
+  'shortest',
+  'longest',
+  'earliest',
+  'latest',
+] as const satisfies readonly (keyof ProfileField)[];
+
+/** The profile without the extremes of its fields, because they may be those of a person who is erased. */
+export function withoutExtremes(profile: Profile): Profile {
+  const fields = profile.fields.map(({ min, max, shortest, longest, earliest, latest, ...field }) => field);
+  return { ...profile, fields };
+}
+
 export interface Profile {
   /** Number of valid records that the run emitted, including repeated ids. */
   records: number;

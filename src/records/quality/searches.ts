@@ -6,7 +6,7 @@ const MOST_CHARACTERS = 10_000;
 /** A search with a pattern of this many instructions takes less than a microsecond for each character. */
 const FREE_INSTRUCTIONS = 32;
 /**
- * What larger patterns may take in a run, in characters times instructions: at once, and again with each record. A
+ * What larger patterns may take in a run, in characters times instructions: for its first texts, and then for each record. A
  * million took up to 25 ms.
  */
 const MOST_AT_ONCE = 20_000_000;

@@ -34,6 +34,19 @@ export function testErasure(open: Open): void {
     assert.deepEqual(await found(['bob', 'countess'], []), ['a 2-3', 'b 1-']);
   });
 
+  it('keeps it unknown what an earlier version has replaced', async ({ store, statement }) => {
+    const at = await makeWorkflow(store);
+    for (const name of ['Ada', 'Countess', 'Ada King']) await publishRun(store, at, { a: name, b: 'Bob' });
+    await statement('update version set replaced_bytes = null where number = 2');
+    const { rows } = await store.erasure.scanRecords({ ...at, needles: [], ids: ['a'], after: null });
+    await store.erasure.remove({ ...at, seqs: rows.slice(0, 1).map(({ seq }) => seq) });
+    const bytes = await statement('select replaced_bytes as bytes from version order by number');
+    assert.deepEqual(
+      bytes.map(({ bytes: one }) => (one === null ? null : Number(one))),
+      [0, null, 0],
+    );
+  });
+
   it('ends a search, and continues from a cursor', async ({ store }) => {
     const at = await makeWorkflow(store);
     await publishRun(store, at, { a: 'Ada' });

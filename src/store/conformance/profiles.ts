@@ -76,6 +76,15 @@ export function testProfiles(open: Open): void {
     const [profile] = await store.profiles.list({ ...at, limit: 1 });
     assert.equal(profile?.fields[0]?.name, '[erased]');
   });
+
+  it('finds profiles by the names of their properties', async ({ store }) => {
+    const at = await makeWorkflow(store);
+    await run(store, at, { email: 1 });
+    const find = (name: string) =>
+      store.erasure.scanTexts({ ...at, place: 'profile', needles: [`"${name}":`], after: null });
+    assert.equal((await find('filled')).texts.length, 1);
+    assert.deepEqual((await find('min')).texts, []);
+  });
 }
 
 /** A run that adds a record, and whose profile has as many records as `email`. */

@@ -19,6 +19,8 @@ export interface Opened {
   reopen(): Promise<Store>;
   /** Reads values from the tables that no operation returns. */
   inspect(at: { teamId: string; workflowId: string }): Promise<TableCounts>;
+  /** Runs a statement on the tables, for rows that only earlier versions of Flowhook could leave. */
+  statement(text: string): Promise<Record<string, unknown>[]>;
   /** The number of rows in each table with rows of teams. */
   rows(): Promise<Record<string, number>>;
   /** Opens the same database once more, like another process. */

@@ -40,6 +40,7 @@ async function open(synchronous: 'FULL' | 'OFF'): Promise<Reusable> {
       return store;
     },
     inspect: async (at) => inspect(db, at),
+    statement: async (text) => db.all(text),
     rows: async () => rows(db),
     advance: caseClock.advance,
     another: () => openStore(`sqlite:${path}`, options),

@@ -40,6 +40,7 @@ export function storesOn(url: string): { open: () => Promise<Reusable>; end: () 
         return store;
       },
       inspect,
+      statement: (text) => db.all(text),
       rows,
       advance: caseClock.advance,
       another: () => openStore(url, options),

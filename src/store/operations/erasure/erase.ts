@@ -113,7 +113,7 @@ interface Row {
 
 const UNCOUNT = `
   update version
-  set total = total - $5, bytes = bytes - $6, replaced_bytes = greatest(0, replaced_bytes - $10),
+  set total = total - $5, bytes = bytes - $6, replaced_bytes = case when replaced_bytes < $10 then 0 else replaced_bytes - $10 end,
       added = case when number = $3::bigint then greatest(0, added - $7) else added end,
       changed = case when number = $3::bigint then greatest(0, changed - $8) else changed end,
       removed = case when number = $3::bigint then greatest(0, removed - $9) else removed end

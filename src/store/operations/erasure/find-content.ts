@@ -33,7 +33,7 @@ export type TextPlace =
   | 'state'
   /** The field names of a version. */
   | 'fields'
-  /** The names of fields in a profile, which contains no texts of records. */
+  /** The names of fields in a profile, and the extremes of its values. It contains no texts of records. */
   | 'profile'
   /** A record in a quarantine, and the values that its reasons quote. */
   | 'quarantined'
