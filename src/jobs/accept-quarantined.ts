@@ -4,6 +4,7 @@
  */
 import { Problem } from '../model/error.ts';
 import { EXPECT_NOTHING } from '../model/quality/expect.ts';
+import type { Quarantined } from '../model/quality/quarantine.ts';
 import type { WorkflowRef } from '../model/workflow.ts';
 import { countWords } from '../std/amounts.ts';
 import type { QuarantineCursor, QuarantineSelection } from '../store/operations/quarantine/entries.ts';
@@ -11,8 +12,8 @@ import type { Store } from '../store/store.ts';
 import type { Producer } from './attempt.ts';
 import type { JobNow, Pushed, PushJobs } from './push-job.ts';
 
-/** Records per step. */
-const LINES_AT_ONCE = 200;
+/** Maximum number of entries per page. */
+const ENTRIES_AT_ONCE = 200;
 
 /**
  * Why a record that the caller named stays as it is: `published`: a newer record with this id was published; `set_aside_again`:
@@ -110,7 +111,7 @@ export async function acceptQuarantined(
         resolved = refuseEmpty(await resolveSelection(store, at, selection));
         reporter.line('info', 'Accepting records from the quarantine');
         let bytes = 0;
-        const batches = readSelected(store, at, resolved.selection, signal, (read) => {
+        const batches = readSelected(store, { ...at, ...resolved.selection }, signal, (read) => {
           bytes += read.reduce((sum, line) => sum + Buffer.byteLength(line), 0);
         });
         return {
@@ -158,21 +159,31 @@ function conflictSentence(conflicts: readonly Conflict[]): string {
   return `Nothing can be accepted: ${named.join('; ')}${more}. List the quarantine again`;
 }
 
+/** Yields the selected entries, a page at a time. */
+export async function* quarantinePages(
+  store: Store,
+  selection: WorkflowRef & QuarantineSelection,
+): AsyncGenerator<readonly Quarantined[]> {
+  for (let after: QuarantineCursor | undefined; ; ) {
+    const page = await store.quarantine.list({ ...selection, after, limit: ENTRIES_AT_ONCE });
+    if (page.entries.length > 0) yield page.entries;
+    if (page.next === null) return;
+    after = page.next;
+  }
+}
+
 /** Yields the JSON texts of the selected records, a page at a time. */
 async function* readSelected(
   store: Store,
-  at: WorkflowRef,
-  selection: QuarantineSelection,
+  selection: WorkflowRef & QuarantineSelection,
   signal: AbortSignal,
   onRead: (lines: readonly string[]) => void,
 ): AsyncGenerator<string[]> {
-  for (let after: QuarantineCursor | undefined; ; ) {
-    signal.throwIfAborted();
-    const page = await store.quarantine.list({ ...at, ...selection, after, limit: LINES_AT_ONCE });
-    const lines = page.entries.map(({ body }) => body);
+  signal.throwIfAborted();
+  for await (const entries of quarantinePages(store, selection)) {
+    const lines = entries.map(({ body }) => body);
     onRead(lines);
-    if (lines.length > 0) yield lines;
-    if (page.next === null) return;
-    after = page.next;
+    yield lines;
+    signal.throwIfAborted();
   }
 }

@@ -13,7 +13,7 @@ import type { SetAside } from '../model/quality/quarantine.ts';
 import { InvalidRecordError } from '../model/record.ts';
 import type { Compare, Mode } from '../model/workflow.ts';
 import { openReader } from '../store/open.ts';
-import { recordKey } from '../store/operations/rules/decisions.ts';
+import { recordKey } from '../store/operations/record-indexes.ts';
 import type { StoreReader } from '../store/store.ts';
 import {
   type BatchReader,

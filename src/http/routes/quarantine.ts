@@ -1,5 +1,10 @@
 /** The quarantine of a workflow: records that did not meet an expectation. They are listed, accepted and dropped here. */
-import { acceptQuarantined, CONFLICTS, resolveSelection } from '../../jobs/accept-quarantined.ts';
+import {
+  acceptQuarantined,
+  CONFLICTS,
+  quarantinePages,
+  resolveSelection,
+} from '../../jobs/accept-quarantined.ts';
 import { jobHeaders } from '../../jobs/submit.ts';
 import { found, Problem } from '../../model/error.ts';
 import { MOST_QUARANTINED, MOST_SET_ASIDE, type Quarantined } from '../../model/quality/quarantine.ts';
@@ -36,8 +41,6 @@ const MAX_IDS = 1_000;
 const MAX_TEXT = 1_024;
 /** Maximum number of columns of CSV that are fields of records, as in the data. Further fields are left out. */
 const MAX_COLUMNS = 1_000;
-/** Entries that a stream reads at a time. */
-const STREAMED_AT_ONCE = 200;
 /** Bytes of records that a stream formats in one turn of the event loop, because wide records take long to parse. */
 const BYTES_AT_ONCE = 65_536;
 /** The largest number that a cursor of this list may have. */
@@ -325,15 +328,15 @@ async function* linesOf(
   format: Exclude<Format, 'json'>,
 ): AsyncGenerator<Uint8Array> {
   if (format === 'ndjson') {
-    for await (const page of pagesOf(store, selection)) {
-      if (page.length > 0) yield Buffer.from(page.map((entry) => `${quarantinedLine(entry)}\n`).join(''));
+    for await (const part of partsOf(store, selection)) {
+      yield Buffer.from(part.map((entry) => `${quarantinedLine(entry)}\n`).join(''));
     }
     return;
   }
   // The first pass collects the names of the columns.
   const columns = new Set<string>();
-  for await (const page of pagesOf(store, selection)) {
-    for (const { body } of page) {
+  for await (const part of partsOf(store, selection)) {
+    for (const { body } of part) {
       for (const name of Object.keys(parseExactly(body) as object)) {
         if (name !== 'id' && columns.size < MAX_COLUMNS) columns.add(name);
       }
@@ -342,26 +345,25 @@ async function* linesOf(
   }
   const names = [...columns];
   yield Buffer.from(csvLine(['id', ...OWN_COLUMNS, ...names]));
-  for await (const page of pagesOf(store, selection)) {
-    const rows = page.map(({ id, jobId, setAsideAt, reasons, body }) => {
+  for await (const part of partsOf(store, selection)) {
+    const rows = part.map(({ id, jobId, setAsideAt, reasons, body }) => {
       const own = csvLine([id, jobId, toIso(setAsideAt), reasonsText(reasons)]).slice(0, -2);
       return names.length === 0 ? `${own}\r\n` : `${own},${csvRow(body, names)}`;
     });
-    if (rows.length > 0) yield Buffer.from(rows.join(''));
+    yield Buffer.from(rows.join(''));
   }
 }
 
 /** Columns of CSV besides the fields of the records. */
 const OWN_COLUMNS = ['_job', '_setAsideAt', '_reasons'];
 
-async function* pagesOf(
+async function* partsOf(
   store: Store,
   selection: WorkflowRef & QuarantineSelection,
 ): AsyncGenerator<readonly Quarantined[]> {
-  for (let after: QuarantineCursor | undefined; ; ) {
-    const page = await store.quarantine.list({ ...selection, after, limit: STREAMED_AT_ONCE });
+  for await (const page of quarantinePages(store, selection)) {
     let [part, bytes]: [Quarantined[], number] = [[], 0];
-    for (const entry of page.entries) {
+    for (const entry of page) {
       part.push(entry);
       bytes += entry.bytes;
       if (bytes < BYTES_AT_ONCE) continue;
@@ -369,8 +371,6 @@ async function* pagesOf(
       [part, bytes] = [[], 0];
       await ownTurn(selection.teamId);
     }
-    yield part;
-    if (page.next === null) return;
-    after = page.next;
+    if (part.length > 0) yield part;
   }
 }

@@ -12,6 +12,7 @@
  * that they use: without statistics, the planner would scan the workflow in the order of `seq`.
  */
 
+import { hash } from 'node:crypto';
 import type { Pick, Sql } from '../sql.ts';
 
 /** The rows in each partial index. */
@@ -69,6 +70,13 @@ export function hasId(pick: Pick, value: string, alias = 'record'): string {
  */
 function idKey(id: string): string {
   return `case when octet_length(${id}) <= 256 then ${id} else left(${id}, 256) || md5(${id}) end`;
+}
+
+const MAX_KEY_BYTES = 256;
+
+/** The key of a record's id in other tables. An id may be longer than what PostgreSQL's indexes accept. */
+export function recordKey(id: string): string {
+  return Buffer.byteLength(id) <= MAX_KEY_BYTES ? `=${id}` : `#${hash('sha256', id)}`;
 }
 
 /**

@@ -3,6 +3,7 @@
 import { type Digest, digestEnd, gather } from '../../model/digest.ts';
 import { isSameDigest } from '../../model/rule.ts';
 import { toIso } from '../../std/clock.ts';
+import { recordKey } from '../../store/operations/record-indexes.ts';
 import {
   type DigestRow,
   eventKey,
@@ -10,7 +11,6 @@ import {
   type JudgedEvent,
   type OpenDigest,
   type QuietRow,
-  recordKey,
 } from '../../store/operations/rules/decisions.ts';
 import type { ComparedRecord } from './compared-records.ts';
 

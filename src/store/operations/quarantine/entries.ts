@@ -5,8 +5,7 @@ import type { Quarantined } from '../../../model/quality/quarantine.ts';
 import type { WorkflowRef } from '../../../model/workflow.ts';
 import { both, forEach, MAX_BATCH_BYTES, type Value } from '../../sql.ts';
 import type { Tx, View } from '../../transaction.ts';
-import { hasId, ofWorkflow } from '../record-indexes.ts';
-import { recordKey } from '../rules/decisions.ts';
+import { hasId, ofWorkflow, recordKey } from '../record-indexes.ts';
 
 /** Selects entries of a workflow's quarantine. Every condition that is given must hold. */
 export interface QuarantineSelection {

@@ -10,7 +10,7 @@ import type { WorkflowRow } from '../../rows.ts';
 import { atATime, forEach, inParts, MAX_BATCH, MAX_BATCH_BYTES, type Room } from '../../sql.ts';
 import type { Tx, View } from '../../transaction.ts';
 import { fenced, lockHeld } from '../jobs.ts';
-import { recordKey } from '../rules/decisions.ts';
+import { recordKey } from '../record-indexes.ts';
 
 const RELEASE = {
   sqlite: `

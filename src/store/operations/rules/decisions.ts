@@ -13,7 +13,6 @@
  * A webhook hears nothing about a quiet record until the record's cooldown, or the digest that gathers it, ends.
  */
 
-import { hash } from 'node:crypto';
 import type { Digest } from '../../../model/digest.ts';
 import type { EventType } from '../../../model/event.ts';
 import { type Rule, storedRule } from '../../../model/rule.ts';
@@ -21,6 +20,7 @@ import { earlier } from '../../../std/earlier.ts';
 import { both, MAX_BATCH_BYTES, Part } from '../../sql.ts';
 import type { Tx, View } from '../../transaction.ts';
 import { raise as raiseItem } from '../agenda.ts';
+import { recordKey } from '../record-indexes.ts';
 
 export const DECISION_STATES = ['pending', 'sent', 'gathered', 'filtered'] as const;
 export type DecisionState = (typeof DECISION_STATES)[number];
@@ -260,13 +260,6 @@ export function quiet(
     select ${QUIET_ROW} from quiet_record
     where team_id = ${teamId} and webhook_id = ${webhookId} and workflow_id = ${workflowId}
       and record_key = any(${ids.map(recordKey)}::text[])`;
-}
-
-const MAX_KEY_BYTES = 256;
-
-/** The key of a quiet record. An id may be longer than what PostgreSQL's indexes accept. */
-export function recordKey(id: string): string {
-  return Buffer.byteLength(id) <= MAX_KEY_BYTES ? `=${id}` : `#${hash('sha256', id)}`;
 }
 
 /** The key of the row of a workflow in a digest. */

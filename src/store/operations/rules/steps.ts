@@ -14,7 +14,8 @@ import { type ColumnType, forEach, insertAll } from '../../sql.ts';
 import type { Tx } from '../../transaction.ts';
 import { touchDecisions, touchLane } from '../agenda.ts';
 import { appendOwnEvent, DELIVERY_COLUMNS } from '../events.ts';
-import { type DigestRow, type QuietRow, recordKey, type StepBasis } from './decisions.ts';
+import { recordKey } from '../record-indexes.ts';
+import type { DigestRow, QuietRow, StepBasis } from './decisions.ts';
 
 /** A message to a webhook. Null: the body or the id of the event. */
 export interface Message {
