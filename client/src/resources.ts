@@ -654,6 +654,8 @@ export interface JobFinding {
   examples: string[];
   /** Whether this is an unusual difference from earlier runs, and not an expectation. */
   drift: boolean;
+  /** Sentence that says what was found and what was expected. */
+  message: string;
 }
 
 export interface Job {
@@ -942,6 +944,23 @@ export interface WorkflowDataChangeEvent {
   data: WorkflowDataChangeEventData;
 }
 
+export interface WorkflowSchemaChangedEventDataFinding {
+  /** `records.drop`, `type`, `filled`, …; with `drift` `new`, `vanished`, `type`, `filled`, `records` or `duplicates`. */
+  expectation: string;
+  /** Field. `null` if the expectation is about the number of records. */
+  field: string | null;
+  /** First value, number or percentage that is not as expected. */
+  found: string | number | boolean | null;
+  /** Setting of the expectation, or bound of the usual range. */
+  limit: string | number | boolean | null;
+  /** Number of records that do not meet it; for `records`, the number of records after the run. */
+  count: number;
+  /** IDs of the first records that do not meet it, at most five. */
+  examples: string[];
+  /** Whether this is an unusual difference from earlier runs, and not an expectation. */
+  drift: boolean;
+}
+
 export interface WorkflowSchemaChangedEventData {
   workflowId: string;
   jobId: string;
@@ -958,7 +977,7 @@ export interface WorkflowSchemaChangedEventData {
   dataUrl: string;
   /** Human-readable summary of `findings`. */
   error: string;
-  findings: JobFinding[];
+  findings: WorkflowSchemaChangedEventDataFinding[];
   /** Whether `findings` is incomplete. */
   truncated: boolean;
 }

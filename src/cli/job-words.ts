@@ -1,6 +1,5 @@
 /** Describes a job in words: its line in a list, the live line while it runs, and its outcome. */
 import type { Job, LogLine } from '../../client/src/flowhook-client.ts';
-import { findingSentence } from '../model/quality/judge.ts';
 import { bytesWords, countWords, durationWords } from '../std/amounts.ts';
 import { fields, type Head } from './terminal.ts';
 import { dateWords } from './times.ts';
@@ -61,7 +60,7 @@ export function jobLines(job: Job, team: string, nowMs: number): string[] {
     ['message', progress?.message ?? null],
     ['published', job.state === 'finished' ? publishedWords(job) : null],
     ['set aside', job.quarantined ? countWords(job.quarantined, 'record') : null],
-    ['not as expected', job.findings?.map(findingSentence).join('\n') ?? null],
+    ['not as expected', job.findings?.map(({ message }) => message).join('\n') ?? null],
   ];
   const shown = rows.filter(([, text]) => text !== null);
   // Further lines of a text begin below its first line.

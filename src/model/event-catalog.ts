@@ -61,7 +61,7 @@ const gathered = closed({
 
 const scalar = raw<JobFinding['found']>({ type: ['string', 'number', 'boolean', 'null'] });
 /** Also in the resource of a job. */
-export const findingShape = closed({
+export const findingFields = {
   expectation: text(
     '`records.drop`, `type`, `filled`, …; with `drift` `new`, `vanished`, `type`, `filled`, `records` or `duplicates`',
   ),
@@ -71,7 +71,9 @@ export const findingShape = closed({
   count: count('Number of records that do not meet it; for `records`, the number of records after the run'),
   examples: list(text(), 'IDs of the first records that do not meet it, at most five'),
   drift: boolean('Whether this is an unusual difference from earlier runs, and not an expectation'),
-});
+};
+const findingShape = closed(findingFields);
+
 const exampleFinding: JobFinding = {
   expectation: 'filled',
   field: 'price',

@@ -1,5 +1,5 @@
 /** A job and its log, as the API returns them, and sentences about the state of a job. */
-import { findingShape } from '../model/event-catalog.ts';
+import { findingFields } from '../model/event-catalog.ts';
 import {
   FAILURE_REASONS,
   JOB_ORIGINS,
@@ -9,8 +9,23 @@ import {
   LOG_LEVELS,
   type LogLine,
 } from '../model/job.ts';
+import type { JobFinding } from '../model/quality/expect.ts';
+import { findingSentence } from '../model/quality/judge.ts';
 import { toIso } from '../std/clock.ts';
-import { as, choice, integer, list, named, nullable, object, text, time } from '../std/shape.ts';
+import {
+  as,
+  choice,
+  exactly,
+  integer,
+  type Json,
+  list,
+  named,
+  nullable,
+  object,
+  type Shape,
+  text,
+  time,
+} from '../std/shape.ts';
 import { ENDED as ENDED_AT, IDS, QUEUED, STARTED } from './examples.ts';
 
 /** How the records of a job differ from the previous version. */
@@ -20,6 +35,15 @@ export const recordCounts = object({
   changed: integer('Number of records that differ from the previous version'),
   removed: integer('Number of records of the previous version that are gone'),
 });
+
+const said = exactly(
+  object({ ...findingFields, message: text('Sentence that says what was found and what was expected') }),
+);
+/** A finding with its sentence, which is made on reading: stored sentences would keep the words of former versions. */
+const finding: Shape<Json<typeof said>, JobFinding> = {
+  ...said,
+  of: (one) => said.of({ ...one, message: findingSentence(one) }),
+};
 
 const whole = object({
   id: text(),
@@ -59,7 +83,7 @@ const whole = object({
   ),
   findings: as(
     'Expectations of the workflow that the run did not meet, and unusual differences from earlier runs (`drift`), at most 50. `null` if there are none',
-    nullable(list(findingShape)),
+    nullable(list(finding)),
   ),
   queuedAt: time(),
   startedAt: nullable(time()),

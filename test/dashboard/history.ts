@@ -3,6 +3,9 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, before, describe } from 'node:test';
 import { Flowhook } from '../../client/src/flowhook-client.ts';
+import { parseYamlDefinition } from '../../src/definitions/definition.ts';
+import { freshnessChecking } from '../../src/jobs/freshness.ts';
+import { silentLogger } from '../../src/observe/log.ts';
 import { signedInTests } from '../support/browser/browser.ts';
 import { startService, type TestService } from '../support/service.ts';
 
@@ -16,9 +19,21 @@ expect:
 
 describe('history', () => {
   let service: TestService;
+  let aheadMs = 0;
   before(async () => {
-    service = await startService({ workflows: { 'default/shop.yaml': SHOP } });
+    service = await startService({
+      clock: () => Date.now() + aheadMs,
+      workflows: {
+        'default/shop.yaml': SHOP,
+        'default/filed.yaml': 'source: { type: push }\n',
+        'default/awaited.yaml': 'source: { type: push }\nexpect: { fresh: 30m }\n',
+      },
+    });
     const flowhook = new Flowhook({ url: service.url, key: service.key });
+    await flowhook.workflows.push(
+      'filed',
+      Array.from({ length: 40 }, (_, n) => ({ id: String(n), price: 10 + n })),
+    );
     await flowhook.workflows.push('shop', [
       { id: 'lamp', price: 30, stock: 4 },
       { id: 'chair', price: 80, stock: 2 },
@@ -36,10 +51,15 @@ describe('history', () => {
   const pageTest = signedInTests(() => service);
 
   pageTest(
-    'three clicks from the list show what changed since a day, only prices',
+    'three clicks from the overview show what changed since a day, only prices',
     async ({ page, open }) => {
-      await open('workflows');
-      await page.getByRole('link', { name: '3 versions of shop' }).click();
+      await open('');
+      const runs = page.getByRole('region', { name: 'Latest runs' });
+      await runs
+        .getByRole('row', { name: /shop.*added/ })
+        .getByRole('link', { name: 'added' })
+        .first()
+        .click();
       await page.getByText('Yesterday', { exact: true }).click();
       await page
         .getByRole('group', { name: 'Only these fields' })
@@ -50,6 +70,8 @@ describe('history', () => {
       assert.match(page.url(), /since=\d{4}-\d\d-\d\dT.*field=price/);
       assert.equal(await changes.locator('dt', { hasText: 'stock' }).count(), 0);
       const link = page.url();
+      await open('workflows');
+      await page.getByRole('link', { name: '3 versions of shop' }).waitFor();
       await page.goto(link);
       await changes.getByText('4 changes').waitFor();
       const [download] = await Promise.all([
@@ -115,6 +137,31 @@ describe('history', () => {
     assert.equal(table?.price, 'ask us');
   });
 
+  pageTest('what is set aside behind a dialog is not accepted with the rest', async ({ page, open }) => {
+    const flowhook = new Flowhook({ url: service.url, key: service.key });
+    await flowhook.workflows.put('late', {
+      source: { type: 'push' },
+      mode: 'upsert',
+      expect: { fields: { price: { type: 'number' } }, otherwise: 'quarantine' },
+    });
+    const lamp = { id: 'lamp', price: 30 };
+    await flowhook.workflows.push('late', [lamp, { id: 'seen', price: 'ask us' }]);
+    await open('workflows/late/quarantine');
+    await page.getByText('1 record', { exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Accept all' }).click();
+    // Nothing else changes, so that no version is published.
+    await flowhook.workflows.push('late', [lamp, { id: 'unseen', price: 'ask us' }]);
+    await page.getByText('2 records', { exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Accept 1 record' }).click();
+    await page.getByText('Accepted 1 record').waitFor();
+    await page.getByText('1 record', { exact: true }).waitFor();
+    const left = await flowhook.quarantine.list('late').take(9);
+    assert.deepEqual(
+      left.map(({ id }) => id),
+      ['unseen'],
+    );
+  });
+
   pageTest('an expectation is made of what a field looks like', async ({ page, open }) => {
     const flowhook = new Flowhook({ url: service.url, key: service.key });
     await flowhook.workflows.put('made', { source: { type: 'push' } });
@@ -131,6 +178,42 @@ describe('history', () => {
     assert.ok(JSON.parse(text ?? '').expect.fields.price);
   });
 
+  pageTest('an expectation is copied as YAML if a file defines the workflow', async ({ page, open }) => {
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    await open('workflows/filed/quality');
+    await page.getByRole('button', { name: 'Copy YAML: price' }).click();
+    await page.getByText('Copied', { exact: true }).waitFor();
+    const copied = await page.evaluate('navigator.clipboard.readText()');
+    assert.match(String(copied), /^expect:\n {2}fields:\n {4}price:\n {6}type: /);
+    const parsed = parseYamlDefinition(`source: { type: push }\n${copied}`, { file: 'filed.yaml' });
+    assert.ok('definition' in parsed, JSON.stringify(parsed));
+  });
+
+  pageTest('a workflow that nothing has come to says so, until something comes', async ({ page, open }) => {
+    await open('workflows/awaited');
+    const banner = page.getByText('A run had to succeed by');
+    await page.getByText('Fresh until').waitFor();
+    assert.equal(await banner.count(), 0);
+    aheadMs = 31 * 60_000;
+    await freshnessChecking({
+      store: service.store,
+      log: silentLogger,
+      random: () => 0,
+      nodeId: 'another',
+    }).tick();
+    await banner.waitFor();
+    await page.getByText('Stale', { exact: true }).waitFor();
+    await open('workflows');
+    await page.getByRole('row', { name: 'awaited' }).getByText('Stale').waitFor();
+    await open('');
+    const attention = page.getByRole('region', { name: 'Needs attention' });
+    await attention.getByText('A run had to succeed by').waitFor();
+    await attention.getByRole('link', { name: 'awaited' }).click();
+    await banner.waitFor();
+    await new Flowhook({ url: service.url, key: service.key }).workflows.push('awaited', [{ id: 1 }]);
+    await banner.waitFor({ state: 'detached' });
+  });
+
   pageTest('a run names what it did not meet and has set aside', async ({ page, open }) => {
     const flowhook = new Flowhook({ url: service.url, key: service.key });
     const [job] = await flowhook.jobs
@@ -138,7 +221,7 @@ describe('history', () => {
       .take(10)
       .then((jobs) => jobs.filter(({ quarantined }) => quarantined === 2));
     await open(`runs/${job?.id}`);
-    await page.getByRole('alert').getByText('price: type').waitFor();
+    await page.getByRole('alert').getByText('is not of the type number').waitFor();
     await page.getByRole('link', { name: '2 records' }).click();
     await page.getByRole('heading', { name: 'shop' }).waitFor();
     assert.match(page.url(), /quarantine\?job=/);

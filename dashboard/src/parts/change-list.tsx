@@ -1,8 +1,9 @@
 /** Changes of records, with old and new values. */
-import { Anchor, Badge, Group, Text, UnstyledButton } from '@mantine/core';
+import { Badge, Group, Text, UnstyledButton } from '@mantine/core';
 import type { Change, RecordChange } from '../../../client/src/flowhook-client.ts';
 import styles from './change-list.module.css';
 import { Copy } from './copy.tsx';
+import { IdButton } from './values.tsx';
 
 interface ChangeListProps {
   changes: readonly Change[];
@@ -34,18 +35,7 @@ export function ChangeList({ changes, onOpen, onField, withVersions = false }: C
                 {change.id}
               </Text>
             ) : (
-              <Anchor
-                component="button"
-                type="button"
-                inherit
-                c="inherit"
-                ff="monospace"
-                truncate
-                title={change.id}
-                onClick={() => onOpen(change.id)}
-              >
-                {change.id}
-              </Anchor>
+              <IdButton id={change.id} onOpen={onOpen} />
             )}
             <Copy value={change.id} label={`Copy ${change.id}`} />
             {withVersions && (

@@ -25,6 +25,8 @@ interface DataTableProps<Row> {
   empty: ReactNode;
   /** The filters of the list. If they hide all rows, the table offers to clear them. */
   filters?: Filters<string> | undefined;
+  /** Reports the rows that the user sees: new ones are left out while they only wait to be shown. */
+  onShown?: (rows: readonly Row[]) => void;
   /** The ids of the selected rows. */
   selection?: RowSelection | undefined;
   sort?: Sort | undefined;
@@ -61,6 +63,7 @@ function Filled<Row>({
   list,
   columns,
   idOf = (row) => (row as { id: string }).id,
+  onShown,
   selection,
   sort,
   maxHeight = 'max(320px, calc(100dvh - 230px))',
@@ -77,6 +80,7 @@ function Filled<Row>({
   }, []);
   const isReading = isAway || active >= 0 || (selection?.ids.size ?? 0) > 0;
   const { shown, waiting } = useHeldRows(list.rows, { idOf, isReading });
+  useEffect(() => onShown?.(shown), [shown, onShown]);
 
   const { hasMore, isLoadingMore, error, loadMore } = list;
   const onEnd = useCallback(() => {

@@ -1,5 +1,5 @@
 /** Single values: times, durations, messages of the service, counts and URLs. */
-import { Group, Text, type TextProps } from '@mantine/core';
+import { Anchor, Group, Text, type TextProps } from '@mantine/core';
 import { Fragment, type ReactNode } from 'react';
 import type { Version } from '../../../client/src/flowhook-client.ts';
 import {
@@ -163,6 +163,24 @@ export function UrlText({ url }: { url: string }) {
         {end}
       </span>
     </span>
+  );
+}
+
+/** The id of a record, which opens it. */
+export function IdButton({ id, onOpen }: { id: string; onOpen: (id: string) => void }) {
+  return (
+    <Anchor
+      component="button"
+      type="button"
+      inherit
+      c="inherit"
+      ff="monospace"
+      truncate
+      title={id}
+      onClick={() => onOpen(id)}
+    >
+      {id}
+    </Anchor>
   );
 }
 

@@ -18,6 +18,7 @@ const DERIVED: { kind: string; from: readonly string[]; restMs: number }[] = [
   { kind: 'decisions', from: ['jobs', 'webhooks', 'deliveries'], restMs: 1_000 },
   { kind: 'usage', from: ['jobs', 'deliveries'], restMs: 10_000 },
   { kind: 'counts', from: ['jobs'], restMs: 1_000 },
+  { kind: 'quarantine', from: ['workflows'], restMs: 1_000 },
 ];
 
 /** Changed ids to refetch, by kind; null means all ids. */

@@ -124,17 +124,16 @@ export const fieldNamesQuery = (workflowId: string, version: number) =>
     { staleTime: 'static' },
   );
 
-/** The stream does not name the kind `quarantine`: what is there changes with the versions. */
 export const quarantineList = (
   workflowId: string,
   filter: { jobId?: string | undefined; field?: string | undefined },
 ) =>
-  listQuery(['versions', 'list', workflowId, 'quarantine', filter], (cursor, signal) =>
+  listQuery(['quarantine', 'list', workflowId, filter], (cursor, signal) =>
     flowhook.quarantine.list(workflowId, { ...filter, limit: 100, signal }).page(cursor),
   );
 
 export const quarantinedQuery = (workflowId: string, recordId: string) =>
-  ask(['versions', 'one', workflowId, 'quarantine', recordId], (signal) =>
+  ask(['quarantine', 'one', workflowId, recordId], (signal) =>
     flowhook.quarantine.get(workflowId, recordId, { signal }),
   );
 

@@ -128,7 +128,7 @@ function Summary({ event }: { event: FlowhookEvent }) {
     case 'workflow_finished':
     case 'workflow_data_change':
     case 'workflow_recovered':
-      return <Counts records={event.data.records} />;
+      return <Counts of={event.data} records={event.data.records} />;
     case 'workflow_schema_changed':
     case 'workflow_expectation_failed':
     case 'workflow_failed':

@@ -13,7 +13,8 @@ const job = (changes: Partial<Job>): Job =>
     finishedAt: '2026-01-01T00:00:01Z',
     ...changes,
   }) as Job;
-const workflow = (id: string, lastJob: Job | null) => ({ id, lastJob }) as Workflow;
+const workflow = (id: string, lastJob: Job | null, changes: Partial<Workflow> = {}) =>
+  ({ id, lastJob, paused: false, staleSince: null, freshUntil: null, ...changes }) as Workflow;
 const webhook = (changes: Partial<WebhookDetail>) =>
   ({
     id: 'wh_1',
@@ -41,6 +42,26 @@ test('includes a workflow only if its last run failed', () => {
         sinceMs: Date.parse('2026-01-01T00:00:01Z'),
         why: 'no such host',
       },
+    ],
+  );
+});
+
+test('includes a stale workflow, unless it is paused', () => {
+  const stale = { staleSince: '2026-01-02T06:00:30Z', freshUntil: '2026-01-02T06:00:00Z' };
+  const finished = job({ state: 'finished' });
+  const found = troubles(
+    [
+      workflow('people', finished, stale),
+      workflow('resting', finished, { ...stale, freshUntil: null, paused: true }),
+      workflow('failing', job({}), stale),
+    ],
+    [],
+  );
+  assert.deepEqual(
+    found.map(({ kind, id, why }) => [kind, id, why]),
+    [
+      ['stale', 'people', 'A run had to succeed by 2026-01-02T06:00:00Z, and none did'],
+      ['workflow', 'failing', 'The run failed'],
     ],
   );
 });

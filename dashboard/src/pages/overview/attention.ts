@@ -1,26 +1,32 @@
 /** Workflows and webhooks that need attention, newest problem first. */
-import type { Job, WebhookDetail, Workflow } from '../../../../client/src/flowhook-client.ts';
+import type { WebhookDetail, Workflow } from '../../../../client/src/flowhook-client.ts';
 import { lastLine } from '../../parts/format.ts';
 
 export type Trouble =
   | { kind: 'workflow'; id: string; sinceMs: number; why: string; jobId: string }
+  | { kind: 'stale'; id: string; sinceMs: number; why: string }
   | { kind: 'webhook'; id: string; sinceMs: number; why: string; url: string; state: 'failing' | 'paused' };
 
 /** At most this many workflows are checked. */
 export const LOOKED_AT = 20;
 
-/** The workflows of failed runs, without duplicates, in the order of the runs. */
-export function suspects(failed: readonly Job[]): string[] {
-  return [...new Set(failed.map(({ workflowId }) => workflowId))].slice(0, LOOKED_AT);
+/** The workflows of failed runs or events, without duplicates, in the same order. */
+export function suspects(found: readonly { workflowId?: string | null }[]): string[] {
+  const ids = found.map(({ workflowId }) => workflowId).filter((id) => id != null);
+  return [...new Set(ids)].slice(0, LOOKED_AT);
 }
 
-/** @param workflows candidates: those whose last run failed are included */
+/** @param workflows candidates: those whose last run failed, and stale ones, are included */
 export function troubles(workflows: readonly Workflow[], webhooks: readonly WebhookDetail[]): Trouble[] {
   const found: Trouble[] = [];
-  for (const { id, lastJob } of workflows) {
-    if (lastJob?.state !== 'failed' || lastJob.finishedAt === null) continue;
-    const why = lastLine(lastJob.error ?? 'The run failed');
-    found.push({ kind: 'workflow', id, jobId: lastJob.id, sinceMs: Date.parse(lastJob.finishedAt), why });
+  for (const { id, lastJob, paused, staleSince, freshUntil } of workflows) {
+    if (lastJob?.state === 'failed' && lastJob.finishedAt !== null) {
+      const why = lastLine(lastJob.error ?? 'The run failed');
+      found.push({ kind: 'workflow', id, jobId: lastJob.id, sinceMs: Date.parse(lastJob.finishedAt), why });
+    } else if (staleSince !== null && !paused) {
+      const why = `A run had to succeed by ${freshUntil}, and none did`;
+      found.push({ kind: 'stale', id, sinceMs: Date.parse(staleSince), why });
+    }
   }
   for (const { id, url, state, pausedAt, pausedReason, failingSince, lastSuccessAt, breaker } of webhooks) {
     if (state === 'paused') {

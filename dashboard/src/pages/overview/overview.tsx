@@ -92,14 +92,15 @@ const attentionQuery = (withWebhooks: boolean) =>
   ask(
     ['counts', 'attention', withWebhooks],
     async (signal) => {
-      const [failed, webhooks] = await Promise.all([
+      const [failed, stale, webhooks] = await Promise.all([
         flowhook.jobs.list({ state: ['failed'], limit: 100, signal }).page(),
+        flowhook.events.history({ type: ['workflow_stale'], limit: 100, signal }).page(),
         withWebhooks
           ? flowhook.webhooks.listDetails({ state: ['failing', 'paused'], limit: 50, signal }).page()
           : { items: [] },
       ]);
       const workflows = await Promise.all(
-        suspects(failed.items).map((id) =>
+        [...new Set([...suspects(failed.items), ...suspects(stale.items)])].map((id) =>
           flowhook.workflows.get(id, { signal }).catch((error: Error) => {
             // The workflow was archived after the run.
             if (error instanceof NotFound) return undefined;
@@ -156,25 +157,33 @@ function AllGood({ withWebhooks }: { withWebhooks: boolean }) {
     <Group gap="xs" c="dimmed">
       <Icon name="check" color={stateColor('finished')} />
       <Text size="sm">
-        All good: the last run of every workflow succeeded
+        All good: the last run of every workflow succeeded, none is stale
         {withWebhooks && ', and no webhook is failing or paused'}.
       </Text>
     </Group>
   );
 }
 
+const STATES = { workflow: 'failed', stale: 'stale' } as const;
+
 function Problem({ trouble }: { trouble: Trouble }) {
   return (
     <>
       <Group gap="sm" wrap="nowrap" justify="space-between">
         <Group gap="sm" wrap="nowrap" miw={0}>
-          <StateBadge state={trouble.kind === 'workflow' ? 'failed' : trouble.state} />
+          <StateBadge state={'state' in trouble ? trouble.state : STATES[trouble.kind]} />
           <Text span size="sm" truncate>
-            {trouble.kind === 'workflow' ? (
+            {trouble.kind === 'workflow' && (
               <PageLink to="/runs/$jobId" params={{ jobId: trouble.jobId }} fw={500}>
                 {trouble.id}
               </PageLink>
-            ) : (
+            )}
+            {trouble.kind === 'stale' && (
+              <PageLink to="/workflows/$workflowId" params={{ workflowId: trouble.id }} fw={500}>
+                {trouble.id}
+              </PageLink>
+            )}
+            {trouble.kind === 'webhook' && (
               <PageLink to="/webhooks/$webhookId" params={{ webhookId: trouble.id }} fw={500}>
                 <UrlText url={trouble.url} />
               </PageLink>
@@ -184,7 +193,7 @@ function Problem({ trouble }: { trouble: Trouble }) {
         <Text span size="xs" c="dimmed" style={{ whiteSpace: 'nowrap' }}>
           <Time
             at={new Date(trouble.sinceMs).toISOString()}
-            as={trouble.kind === 'webhook' ? 'since' : undefined}
+            as={trouble.kind === 'workflow' ? undefined : 'since'}
           />
         </Text>
       </Group>

@@ -5,9 +5,10 @@ import { count, many } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { PageLink } from '../../parts/page.tsx';
 import { tone } from '../../parts/state-badge.tsx';
+import { Prose } from '../../parts/values.tsx';
 
-export function Findings({ job: { workflowId, findings, state } }: { job: Job }) {
-  // The error of a failed run already names what it did not meet.
+export function Findings({ job }: { job: Job }) {
+  const { findings, state } = job;
   if (findings === null || findings.length === 0) return null;
   return (
     <Alert
@@ -17,8 +18,12 @@ export function Findings({ job: { workflowId, findings, state } }: { job: Job })
     >
       <List size="sm" spacing={4}>
         {findings.map((finding) => (
-          <List.Item key={`${finding.drift} ${finding.expectation} ${finding.field}`}>
-            <Finding workflowId={workflowId} finding={finding} />
+          <List.Item
+            key={`${finding.drift} ${finding.expectation} ${finding.field}`}
+            style={{ overflowWrap: 'anywhere' }}
+          >
+            <Prose text={finding.message} />
+            <Examples job={job} finding={finding} />
           </List.Item>
         ))}
       </List>
@@ -26,43 +31,34 @@ export function Findings({ job: { workflowId, findings, state } }: { job: Job })
   );
 }
 
-function Finding({
-  workflowId,
-  finding: { expectation, field, found, limit, count: records, examples, drift },
+/** Links to the records that were published or set aside. */
+function Examples({
+  job: { workflowId, state, quarantined },
+  finding: { examples, expectation },
 }: {
-  workflowId: string;
+  job: Job;
   finding: JobFinding;
 }) {
+  if (state !== 'finished' || examples.length === 0) return null;
+  const isAside = (quarantined ?? 0) > 0 && expectation !== 'filled';
   return (
-    <span style={{ overflowWrap: 'anywhere' }}>
-      <b>{field === null ? expectation : `${field}: ${expectation}`}</b>{' '}
-      {found !== null && <>is {String(found)}, </>}
-      {limit !== null && (
-        <>
-          {drift ? 'usually' : 'expected'} {String(limit)},{' '}
-        </>
-      )}
-      {many(records, 'record')}
-      {examples.length > 0 && (
-        <>
-          , such as{' '}
-          {examples.map((id, index) => (
-            <span key={id}>
-              {index > 0 && ', '}
-              <PageLink
-                to="/workflows/$workflowId/data"
-                params={{ workflowId }}
-                search={{ record: id, show: 'history' }}
-                underline="always"
-                c="inherit"
-              >
-                {id}
-              </PageLink>
-            </span>
-          ))}
-        </>
-      )}
-    </span>
+    <>
+      . {isAside ? 'In the quarantine' : 'Records'}:{' '}
+      {examples.map((id, index) => (
+        <span key={id}>
+          {index > 0 && ', '}
+          <PageLink
+            to={isAside ? '/workflows/$workflowId/quarantine' : '/workflows/$workflowId/data'}
+            params={{ workflowId }}
+            search={isAside ? { record: id } : { record: id, show: 'history' }}
+            underline="always"
+            c="inherit"
+          >
+            {id}
+          </PageLink>
+        </span>
+      ))}
+    </>
   );
 }
 

@@ -198,7 +198,7 @@ function RunFacts({ job }: { job: Job }) {
     ['Attempt', nextAttemptAt === null ? count(attempt) : <Next key="next" job={job} />],
     ['Started by', ORIGINS[origin]],
   ];
-  if (records !== null) facts.push(['Records', <Counts key="records" records={records} />]);
+  if (records !== null) facts.push(['Records', <Counts key="records" of={job} records={records} />]);
   else if (progress !== null) {
     const pages = progress.pages === null ? '' : `, ${many(progress.pages, 'page')}`;
     facts.push([

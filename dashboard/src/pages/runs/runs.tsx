@@ -19,6 +19,7 @@ import { jobCountsQuery, jobList } from '../../queries/jobs.ts';
 import { useList } from '../../queries/list.ts';
 import { workflowNamesQuery } from '../../queries/workflows.ts';
 import { useSession } from '../../session.tsx';
+import { Remarks } from './findings.tsx';
 import { type Outcome as Outcomes, outcomeWords } from './outcome-words.ts';
 
 export function RunListPage() {
@@ -177,20 +178,44 @@ function Result({ job }: { job: Job }) {
       </Stack>
     );
   }
-  if (records !== null) return <Counts records={records} />;
+  if (records !== null) {
+    return (
+      <Group gap="xs">
+        <Counts of={job} records={records} />
+        <Remarks job={job} />
+      </Group>
+    );
+  }
   if (state === 'running' && progress !== null) {
     return <Dim className="numbers">{progress.message ?? `${many(progress.records, 'record')} so far`}</Dim>;
   }
   return null;
 }
 
-/** `1,204 records  +3 ~1`. */
-export function Counts({ records }: { records: NonNullable<Job['records']> }) {
+/** `1,204 records  +3 ~1`, where the numbers of changes are a link to them. */
+export function Counts({
+  of: { workflowId, version },
+  records,
+}: {
+  of: Pick<Job, 'workflowId' | 'version'>;
+  records: NonNullable<Job['records']>;
+}) {
   const { total, added, changed, removed } = records;
   return (
     <Numbers>
       <span>{many(total, 'record')}</span>
-      {added + changed + removed === 0 ? <Dim>unchanged</Dim> : <CountSigns records={records} />}
+      {added + changed + removed === 0 ? (
+        <Dim>unchanged</Dim>
+      ) : (
+        <PageLink
+          to="/workflows/$workflowId/changes"
+          params={{ workflowId }}
+          search={{ version: String(version) }}
+          title="View changes"
+        >
+          <CountSigns records={records} />
+        </PageLink>
+      )}
     </Numbers>
   );
 }

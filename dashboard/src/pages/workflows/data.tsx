@@ -62,7 +62,7 @@ function Records({ workflow }: { workflow: Workflow }) {
       recordColumns({
         fields: shown,
         rows: list.rows,
-        onOpen: ({ id }) => set({ record: id, show: undefined }),
+        onOpen: (id) => set({ record: id, show: undefined }),
       }),
     [shownKey, list.rows, set],
   );

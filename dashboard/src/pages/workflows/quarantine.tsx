@@ -1,5 +1,5 @@
 /** The quarantine of a workflow: records that did not meet an expectation. They are accepted or dropped here. */
-import { Anchor, Button, Drawer, Group, Skeleton, Stack, Text, Title } from '@mantine/core';
+import { Button, Drawer, Group, Skeleton, Stack, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
 import { useMemo, useState } from 'react';
@@ -16,9 +16,9 @@ import { count, fileName, many } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { EmptyState, ErrorBox, PageLink } from '../../parts/page.tsx';
 import type { Column } from '../../parts/rows.tsx';
-import { Note, Prose } from '../../parts/values.tsx';
+import { IdButton, Note, Prose } from '../../parts/values.tsx';
 import { useList } from '../../queries/list.ts';
-import { quarantinedQuery, quarantineList, workflowQuery } from '../../queries/workflows.ts';
+import { quarantinedQuery, quarantineList } from '../../queries/workflows.ts';
 import { useSession } from '../../session.tsx';
 
 /** The maximum number of ids in one request. */
@@ -29,8 +29,8 @@ export function QuarantineTab() {
   const filters = useFilters('job', 'field', 'record');
   const { job: jobId, field, record } = filters.values;
   const { can } = useSession();
-  const { data: workflow } = useQuery(workflowQuery(workflowId));
   const list = useList(quarantineList(workflowId, { jobId, field }));
+  const [shown, setShown] = useState<readonly QuarantinedRecord[]>([]);
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const { set } = filters;
   const columns = useMemo(() => columnsOf((id) => set({ record: id })), [set]);
@@ -41,25 +41,17 @@ export function QuarantineTab() {
   }).toString();
   const path = `/workflows/${encodeURIComponent(workflowId)}/quarantine${query === '' ? '' : `?${query}`}`;
   const fields = [...new Set(list.rows.flatMap(({ reasons }) => reasons.map((reason) => reason.field)))];
-  // What runs set aside while the user reads must not be accepted with the rest.
-  const untilJobId = workflow?.lastJob?.id;
+  // What later runs set aside is not accepted unseen. Ids of jobs are in the order of time.
+  const untilJobId = shown.reduce((last, { jobId: id }) => (id > last ? id : last), '') || undefined;
+  const ids = [...selected].slice(0, MOST_IDS);
+  const isUnknown = list.hasMore && isFiltered;
+  const number = list.hasMore ? (list.total ?? 0) - list.rows.length + shown.length : shown.length;
   const choice: { selection: QuarantineSelection; words: string } =
-    selected.size > 0
-      ? {
-          selection: { ids: [...selected].slice(0, MOST_IDS) },
-          words: many(Math.min(selected.size, MOST_IDS), 'record'),
-        }
+    ids.length > 0
+      ? { selection: { ids, untilJobId }, words: many(ids.length, 'record') }
       : {
-          selection: {
-            all: true,
-            jobId,
-            field,
-            ...(untilJobId === undefined ? {} : { untilJobId }),
-          },
-          words:
-            isFiltered && list.hasMore
-              ? 'all records that match the filters'
-              : many(isFiltered ? list.rows.length : (list.total ?? list.rows.length), 'record'),
+          selection: { all: true, jobId, field, untilJobId },
+          words: isUnknown ? 'all records that match the filters' : many(number, 'record'),
         };
   return (
     <>
@@ -117,6 +109,7 @@ export function QuarantineTab() {
         noun="record"
         list={list}
         columns={columns}
+        onShown={setShown}
         filters={{ ...filters, isFiltered, clear: () => set({ job: undefined, field: undefined }) }}
         selection={can('queue') ? { ids: selected, onChange: setSelected } : undefined}
         empty={
@@ -145,19 +138,7 @@ function columnsOf(onOpen: (id: string) => void): Column<QuarantinedRecord>[] {
       id: 'id',
       header: 'Record',
       width: '200px',
-      cell: ({ id }) => (
-        <Anchor
-          component="button"
-          type="button"
-          inherit
-          c="inherit"
-          ff="monospace"
-          title={id}
-          onClick={() => onOpen(id)}
-        >
-          {id}
-        </Anchor>
-      ),
+      cell: ({ id }) => <IdButton id={id} onOpen={onOpen} />,
     },
     {
       id: 'reasons',
@@ -203,24 +184,25 @@ function Decide({
   onDone: () => void;
 }) {
   const accept = useAction({
-    run: () => flowhook.quarantine.accept(workflowId, selection),
+    run: (confirmed: QuarantineSelection) => flowhook.quarantine.accept(workflowId, confirmed),
     changes: ['versions', 'workflows', 'jobs'],
-    done: ({ message }) => message,
+    done: ({ accepted, conflicts }) => doneWords('Accepted', accepted, conflicts.length),
     onDone,
   });
   const drop = useAction({
-    run: () => flowhook.quarantine.drop(workflowId, selection),
-    changes: ['versions'],
-    done: ({ message }) => message,
+    run: (confirmed: QuarantineSelection) => flowhook.quarantine.drop(workflowId, confirmed),
+    changes: ['quarantine'],
+    done: ({ dropped, conflicts }) => doneWords('Dropped', dropped, conflicts.length),
     onDone,
   });
+  // The dialog confirms what was selected when it opened, even if the list changes behind it.
   const which = isSelection ? 'selected' : 'all';
   return (
     <>
       <ActionButton
         isMain
         icon="check"
-        action={accept}
+        action={{ ...accept, act: () => accept.act(selection) }}
         asks={{
           title: `Accept ${words}?`,
           children:
@@ -232,7 +214,7 @@ function Decide({
       </ActionButton>
       <ActionButton
         icon="trash"
-        action={drop}
+        action={{ ...drop, act: () => drop.act(selection) }}
         asks={{
           title: `Drop ${words}?`,
           children: 'They are deleted from the quarantine. Published records do not change.',
@@ -243,6 +225,11 @@ function Decide({
       </ActionButton>
     </>
   );
+}
+
+/** @param left the number of records that are not what the user saw any more, and were left as they are */
+function doneWords(verb: string, done: number, left: number): string {
+  return `${verb} ${many(done, 'record')}${left === 0 ? '' : `. ${many(left, 'record')} had changed and stayed`}`;
 }
 
 /** A record that was set aside, beside the published one of the same id. */

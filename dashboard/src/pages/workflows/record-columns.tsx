@@ -2,7 +2,7 @@
 import { Anchor } from '@mantine/core';
 import type { DataRecord } from '../../../../client/src/flowhook-client.ts';
 import type { Column } from '../../parts/rows.tsx';
-import { Dim } from '../../parts/values.tsx';
+import { Dim, IdButton } from '../../parts/values.tsx';
 import { addressIn, inWords, valueIn } from './records.ts';
 
 /** Longer values are cut; the detail view shows them in full. */
@@ -20,7 +20,7 @@ export function recordColumns({
 }: {
   fields: readonly string[];
   rows: readonly DataRecord[];
-  onOpen: (record: DataRecord) => void;
+  onOpen: (id: string) => void;
 }): (Column<DataRecord> | false)[] {
   const measured = rows.slice(0, MEASURED);
   return fields.map((field) => {
@@ -33,16 +33,7 @@ export function recordColumns({
       ...(isNumber ? { align: 'end' as const } : {}),
       cell: (record) =>
         field === 'id' ? (
-          <Anchor
-            component="button"
-            type="button"
-            inherit
-            c="inherit"
-            ff="monospace"
-            onClick={() => onOpen(record)}
-          >
-            {record.id}
-          </Anchor>
+          <IdButton id={record.id} onOpen={onOpen} />
         ) : (
           <Cell value={valueIn(record, field)} />
         ),

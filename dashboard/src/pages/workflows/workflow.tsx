@@ -170,7 +170,8 @@ function Trouble({ workflow: { lastJob } }: { workflow: Workflow }) {
 
 /** Nothing has come for too long. Shown on every tab, as a failed run is. */
 function Stale({ workflow: { staleSince, freshUntil } }: { workflow: Workflow }) {
-  if (staleSince === null) return null;
+  // A paused workflow need not be fresh.
+  if (staleSince === null || freshUntil === null) return null;
   return (
     <Alert color="orange" icon={<Icon name="clock" />} py="xs" mb="md" role="status">
       A run had to succeed by <Time at={freshUntil} as="itself" />, and none did. The records are older than
