@@ -5,7 +5,7 @@ import { createContext, type ReactNode, useContext, useEffect, useState } from '
 import type { Scope } from '../../client/src/flowhook-client.ts';
 import { SignIn } from './pages/welcome/sign-in.tsx';
 import { notifyFailure } from './parts/action.tsx';
-import { EmptyState, ErrorBox } from './parts/page.tsx';
+import { EmptyState, ErrorBox, PageLink } from './parts/page.tsx';
 import { queryClient } from './queries/list.ts';
 
 interface Session {
@@ -161,5 +161,24 @@ export function NeedsScope({ scope, what, children }: { scope: Scope; what: stri
       This page needs the scope <code>{scope}</code>. You are signed in with <b>{key.name}</b>, which has{' '}
       {key.scopes.join(', ')}. Sign in with another key, or ask an administrator for one.
     </EmptyState>
+  );
+}
+
+/** The variable that commands read the key from, for use in a sentence. */
+export function KeyVariable() {
+  const { can } = useSession();
+  return (
+    <>
+      the environment variable <code>FLOWHOOK_KEY</code>
+      {can('admin') && (
+        <>
+          {' ('}
+          <PageLink to="/keys" underline="always">
+            create one
+          </PageLink>
+          )
+        </>
+      )}
+    </>
   );
 }

@@ -168,10 +168,10 @@ describe('history', () => {
     const records = Array.from({ length: 40 }, (_, n) => ({ id: String(n), price: 10 + n, city: 'Ghent' }));
     await flowhook.workflows.push('made', records);
     await open('workflows/made/quality');
-    await page.getByText('looked like those before').waitFor();
+    await page.getByText('None in the newest 1 run').waitFor();
     await page.getByRole('img', { name: 'Filled, price: 100 % in the newest of 1 runs' }).waitFor();
     await page.getByRole('button', { name: 'Expect this: price' }).click();
-    await page.getByRole('dialog').getByText('"price"').waitFor();
+    await page.getByRole('dialog').getByText('"type"').waitFor();
     await page.getByRole('button', { name: 'Save expectation' }).click();
     await page.getByText('Runs now expect this of price').waitFor();
     const { text } = await flowhook.workflows.definition('made');
@@ -184,7 +184,7 @@ describe('history', () => {
     await page.getByRole('button', { name: 'Copy YAML: price' }).click();
     await page.getByText('Copied', { exact: true }).waitFor();
     const copied = await page.evaluate('navigator.clipboard.readText()');
-    assert.match(String(copied), /^expect:\n {2}fields:\n {4}price:\n {6}type: /);
+    assert.match(String(copied), /^expect:\n {2}fields:\n {4}"price": \{ "type": /);
     const parsed = parseYamlDefinition(`source: { type: push }\n${copied}`, { file: 'filed.yaml' });
     assert.ok('definition' in parsed, JSON.stringify(parsed));
   });

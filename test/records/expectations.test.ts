@@ -161,7 +161,12 @@ test('`warn` publishes, and says what is not as expected in the job, the event, 
   );
   assert.ok(event !== undefined, 'the event was sent');
   assert.equal((event.data as Json).error, sentence);
-  assert.deepEqual((event.data as Json).findings, findings);
+  assert.equal(findings?.map(({ message }) => message).join('; '), sentence);
+  assert.deepEqual(
+    (event.data as Json).findings,
+    findings.map(({ message: _, ...finding }) => finding),
+    'events have one sentence for all findings',
+  );
   const shown = await command('jobs', 'show', String(id));
   assert.match(shown.stdout, /not as expected +`price` is filled in 75 % .*\n {17}`price` of 1 record/);
   assert.deepEqual(

@@ -30,13 +30,7 @@ export function ChangeList({ changes, onOpen, onField, withVersions = false }: C
         <li key={`${change.version} ${change.id}`} className={styles.change}>
           <Group gap="xs" wrap="nowrap" miw={0}>
             <ChangeType type={change.type} />
-            {onOpen === undefined ? (
-              <Text span inherit ff="monospace" truncate title={change.id}>
-                {change.id}
-              </Text>
-            ) : (
-              <IdButton id={change.id} onOpen={onOpen} />
-            )}
+            <IdButton id={change.id} onOpen={onOpen} />
             <Copy value={change.id} label={`Copy ${change.id}`} />
             {withVersions && (
               <Text span size="xs" c="dimmed" ms="auto" className="numbers" style={{ flex: 'none' }}>

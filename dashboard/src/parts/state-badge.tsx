@@ -63,7 +63,15 @@ export interface StateBadgeProps {
 export function StateBadge({ state, label = stateName(state), title }: StateBadgeProps) {
   const [icon] = LOOKS[state];
   return (
-    <Group component="span" display="inline-flex" gap={6} wrap="nowrap" title={title} data-state={state}>
+    <Group
+      component="span"
+      display="inline-flex"
+      gap={6}
+      wrap="nowrap"
+      title={title}
+      data-state={state}
+      style={{ verticalAlign: 'top' }}
+    >
       <Icon name={icon} size={14} color={stateColor(state)} />
       <Text span inherit style={{ whiteSpace: 'nowrap' }}>
         {label}

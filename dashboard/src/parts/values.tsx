@@ -166,22 +166,11 @@ export function UrlText({ url }: { url: string }) {
   );
 }
 
-/** The id of a record, which opens it. */
-export function IdButton({ id, onOpen }: { id: string; onOpen: (id: string) => void }) {
-  return (
-    <Anchor
-      component="button"
-      type="button"
-      inherit
-      c="inherit"
-      ff="monospace"
-      truncate
-      title={id}
-      onClick={() => onOpen(id)}
-    >
-      {id}
-    </Anchor>
-  );
+/** The id of a record, which opens it. @param props.onOpen without it, the id is not clickable */
+export function IdButton({ id, onOpen }: { id: string; onOpen?: ((id: string) => void) | undefined }) {
+  const look = { inherit: true, c: 'inherit', ff: 'monospace', truncate: true, title: id, children: id };
+  if (onOpen === undefined) return <Text span {...look} />;
+  return <Anchor component="button" type="button" onClick={() => onOpen(id)} {...look} />;
 }
 
 /** A dimmed sentence. */

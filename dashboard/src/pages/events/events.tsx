@@ -84,7 +84,7 @@ function columnsFor({ withDeliveries }: { withDeliveries: boolean }): (Column<Fl
     {
       id: 'type',
       header: 'Type',
-      width: '200px',
+      width: '230px',
       cell: ({ id, type }) => (
         <PageLink to="/events/$eventId" params={{ eventId: id }} c="inherit" fw={500}>
           {type}

@@ -3,9 +3,9 @@ import type { WebhookDetail, Workflow } from '../../../../client/src/flowhook-cl
 import { lastLine } from '../../parts/format.ts';
 
 export type Trouble =
-  | { kind: 'workflow'; id: string; sinceMs: number; why: string; jobId: string }
-  | { kind: 'stale'; id: string; sinceMs: number; why: string }
-  | { kind: 'webhook'; id: string; sinceMs: number; why: string; url: string; state: 'failing' | 'paused' };
+  | { kind: 'workflow'; id: string; sinceMs: number; why: string; state: 'failed'; jobId: string }
+  | { kind: 'workflow'; id: string; sinceMs: number; why: string; state: 'stale' }
+  | { kind: 'webhook'; id: string; sinceMs: number; why: string; state: 'failing' | 'paused'; url: string };
 
 /** At most this many workflows are checked. */
 export const LOOKED_AT = 20;
@@ -21,11 +21,12 @@ export function troubles(workflows: readonly Workflow[], webhooks: readonly Webh
   const found: Trouble[] = [];
   for (const { id, lastJob, paused, staleSince, freshUntil } of workflows) {
     if (lastJob?.state === 'failed' && lastJob.finishedAt !== null) {
-      const why = lastLine(lastJob.error ?? 'The run failed');
-      found.push({ kind: 'workflow', id, jobId: lastJob.id, sinceMs: Date.parse(lastJob.finishedAt), why });
+      const { id: jobId, finishedAt, error } = lastJob;
+      const why = lastLine(error ?? 'The run failed');
+      found.push({ kind: 'workflow', id, sinceMs: Date.parse(finishedAt), why, state: 'failed', jobId });
     } else if (staleSince !== null && !paused) {
       const why = `A run had to succeed by ${freshUntil}, and none did`;
-      found.push({ kind: 'stale', id, sinceMs: Date.parse(staleSince), why });
+      found.push({ kind: 'workflow', id, sinceMs: Date.parse(staleSince), why, state: 'stale' });
     }
   }
   for (const { id, url, state, pausedAt, pausedReason, failingSince, lastSuccessAt, breaker } of webhooks) {

@@ -164,21 +164,19 @@ function AllGood({ withWebhooks }: { withWebhooks: boolean }) {
   );
 }
 
-const STATES = { workflow: 'failed', stale: 'stale' } as const;
-
 function Problem({ trouble }: { trouble: Trouble }) {
   return (
     <>
       <Group gap="sm" wrap="nowrap" justify="space-between">
         <Group gap="sm" wrap="nowrap" miw={0}>
-          <StateBadge state={'state' in trouble ? trouble.state : STATES[trouble.kind]} />
+          <StateBadge state={trouble.state} />
           <Text span size="sm" truncate>
-            {trouble.kind === 'workflow' && (
+            {trouble.state === 'failed' && (
               <PageLink to="/runs/$jobId" params={{ jobId: trouble.jobId }} fw={500}>
                 {trouble.id}
               </PageLink>
             )}
-            {trouble.kind === 'stale' && (
+            {trouble.state === 'stale' && (
               <PageLink to="/workflows/$workflowId" params={{ workflowId: trouble.id }} fw={500}>
                 {trouble.id}
               </PageLink>
@@ -193,7 +191,7 @@ function Problem({ trouble }: { trouble: Trouble }) {
         <Text span size="xs" c="dimmed" style={{ whiteSpace: 'nowrap' }}>
           <Time
             at={new Date(trouble.sinceMs).toISOString()}
-            as={trouble.kind === 'workflow' ? undefined : 'since'}
+            as={trouble.state === 'failed' ? undefined : 'since'}
           />
         </Text>
       </Group>

@@ -16,18 +16,30 @@ export function Findings({ job }: { job: Job }) {
       icon={<Icon name="warning" />}
       title={many(findings.length, 'finding')}
     >
-      <List size="sm" spacing={4}>
-        {findings.map((finding) => (
-          <List.Item
-            key={`${finding.drift} ${finding.expectation} ${finding.field}`}
-            style={{ overflowWrap: 'anywhere' }}
-          >
-            <Prose text={finding.message} />
-            <Examples job={job} finding={finding} />
-          </List.Item>
-        ))}
-      </List>
+      <FindingList job={job} />
     </Alert>
+  );
+}
+
+/** Whether the error of a run consists of its findings, which are then shown as a list instead. */
+export function isOfFindings({ error, findings }: Job): boolean {
+  const first = findings?.[0];
+  return first !== undefined && error?.includes(first.message) === true;
+}
+
+export function FindingList({ job }: { job: Job }) {
+  return (
+    <List size="sm" spacing={4}>
+      {job.findings?.map((finding) => (
+        <List.Item
+          key={`${finding.drift} ${finding.expectation} ${finding.field}`}
+          style={{ overflowWrap: 'anywhere' }}
+        >
+          <Prose text={finding.message} />
+          <Examples job={job} finding={finding} />
+        </List.Item>
+      ))}
+    </List>
   );
 }
 
@@ -45,17 +57,22 @@ function Examples({
     <>
       . {isAside ? 'In the quarantine' : 'Records'}:{' '}
       {examples.map((id, index) => (
-        <span key={id}>
-          {index > 0 && ', '}
+        <span key={id} style={{ whiteSpace: 'nowrap' }}>
           <PageLink
             to={isAside ? '/workflows/$workflowId/quarantine' : '/workflows/$workflowId/data'}
             params={{ workflowId }}
             search={isAside ? { record: id } : { record: id, show: 'history' }}
             underline="always"
             c="inherit"
+            title={id}
+            truncate
+            display="inline-block"
+            maw="24ch"
+            style={{ verticalAlign: 'bottom' }}
           >
             {id}
           </PageLink>
+          {index < examples.length - 1 && ','}{' '}
         </span>
       ))}
     </>

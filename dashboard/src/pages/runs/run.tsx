@@ -18,7 +18,7 @@ import { Duration, Prose, Time } from '../../parts/values.tsx';
 import { jobQuery } from '../../queries/jobs.ts';
 import { changesQuery } from '../../queries/workflows.ts';
 import { useSession } from '../../session.tsx';
-import { Findings } from './findings.tsx';
+import { FindingList, Findings, isOfFindings } from './findings.tsx';
 import styles from './log.module.css';
 import { attemptLog, RunLog } from './log.tsx';
 import { Counts, ORIGINS } from './runs.tsx';
@@ -68,7 +68,7 @@ function Shown({ job }: { job: Job }) {
       <Stack gap="lg">
         <Failure job={job} />
         <RunFacts job={job} />
-        <Findings job={job} />
+        {!isOfFindings(job) && <Findings job={job} />}
         <Section title="Timeline">
           <RunTimeline job={job} />
         </Section>
@@ -102,17 +102,18 @@ function Failure({ job }: { job: Job }) {
       icon={<Icon name={isCanceled ? 'ban' : 'warning'} />}
       title={
         <span style={{ overflowWrap: 'anywhere' }}>
-          <Prose text={summary} />
+          {isOfFindings(job) ? 'Nothing was published' : <Prose text={summary} />}
         </span>
       }
     >
+      {isOfFindings(job) && <FindingList job={job} />}
       {details.length > 0 && (
         <Box component="pre" mt={0} mb="xs" fz="xs" ff="monospace" className={styles.details}>
           {details.join('\n')}
         </Box>
       )}
       {reason !== null && !isCanceled && (
-        <Text size="sm">
+        <Text size="sm" mt={4}>
           <Prose text={HINTS[reason]} />
           {nextAttemptAt !== null && (
             <>

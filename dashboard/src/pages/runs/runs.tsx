@@ -180,7 +180,7 @@ function Result({ job }: { job: Job }) {
   }
   if (records !== null) {
     return (
-      <Group gap="xs">
+      <Group gap="0 8px">
         <Counts of={job} records={records} />
         <Remarks job={job} />
       </Group>

@@ -28,7 +28,7 @@ import { Note } from '../../parts/values.tsx';
 import { useList } from '../../queries/list.ts';
 import { anyWebhook } from '../../queries/webhooks.ts';
 import { someWorkflows } from '../../queries/workflows.ts';
-import { useSession } from '../../session.tsx';
+import { KeyVariable, useSession } from '../../session.tsx';
 import { useRunNow } from '../workflows/use-run-now.ts';
 import styles from './first-steps.module.css';
 import { countDone, runnableOf, type StepsDone, stepsOf } from './steps.ts';
@@ -306,7 +306,7 @@ function Step({ number, title, isDone, children, action, commands }: StepProps) 
 
 /** The first steps of a new team, even when they are done. */
 export function WelcomePage() {
-  const { can, team } = useSession();
+  const { team } = useSession();
   return (
     <>
       <PageHeader
@@ -321,18 +321,7 @@ export function WelcomePage() {
       <Stack gap="md">
         <Steps />
         <Note>
-          Commands read the key from the environment variable <code>FLOWHOOK_KEY</code>
-          {can('admin') && (
-            <>
-              {' '}
-              (
-              <PageLink to="/keys" underline="always">
-                create one
-              </PageLink>
-              )
-            </>
-          )}
-          . See also the{' '}
+          Commands read the key from <KeyVariable />. See also the{' '}
           <Anchor inherit href="/docs/guide/" underline="always">
             guide
           </Anchor>{' '}

@@ -236,27 +236,24 @@ function Range({
   to: number | undefined;
   versions: readonly Version[];
 }) {
-  const end = to === undefined ? undefined : publishedAt(versions, to);
-  const start = from === undefined ? undefined : publishedAt(versions, from);
+  const [start, end] = [from, to].map((number) => number && publishedAt(versions, number));
+  const beginning = from === 0 ? 'the start' : `version ${count(from ?? 0)}`;
   return (
     <>
       <Title order={2} size="h4">
         {from === undefined || to === undefined
           ? 'Changes'
-          : from === 0
-            ? `From the start to version ${count(to)}`
-            : `From version ${count(from)} to ${count(to)}`}
+          : `From ${beginning} to ${from === 0 ? 'version ' : ''}${count(to)}`}
       </Title>
-      {(start !== undefined || end !== undefined) && (
-        <Text span size="sm" c="dimmed">
-          {start !== undefined && (
-            <>
-              <Time at={start} /> to{' '}
-            </>
-          )}
-          {end !== undefined && <Time at={end} />}
-        </Text>
-      )}
+      <Text span size="sm" c="dimmed">
+        {start && (
+          <>
+            <Time at={start} />
+            {' to '}
+          </>
+        )}
+        {end && <Time at={end} />}
+      </Text>
     </>
   );
 }

@@ -1,5 +1,5 @@
 /** The definition of a workflow, as written and with defaults. Definitions from the API can be edited here. */
-import { Alert, Group, SegmentedControl, Skeleton, Stack, Text, Textarea, Title } from '@mantine/core';
+import { Alert, Group, SegmentedControl, Stack, Text, Textarea, Title } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { useBlocker, useNavigate, useParams } from '@tanstack/react-router';
@@ -16,29 +16,26 @@ import { JsonView, SourceText } from '../../parts/code.tsx';
 import { CommandLine } from '../../parts/copy.tsx';
 import { useFilters } from '../../parts/filters.ts';
 import { Icon } from '../../parts/icon.tsx';
-import { EmptyState, ErrorBox } from '../../parts/page.tsx';
+import { Loaded } from '../../parts/loaded.tsx';
+import { EmptyState } from '../../parts/page.tsx';
 import { tone } from '../../parts/state-badge.tsx';
 import { Note, Prose } from '../../parts/values.tsx';
 import { ask, queryClient } from '../../queries/list.ts';
 import { definitionQuery } from '../../queries/workflows.ts';
-import { NeedsScope } from '../../session.tsx';
 import styles from './definition.module.css';
 import { lineDiff, parsedDefinition } from './definition.ts';
 
 export function DefinitionTab() {
   const { workflowId } = useParams({ from: '/workflows/$workflowId' });
   return (
-    <NeedsScope scope="admin" what="definitions">
-      <Shown key={workflowId} workflowId={workflowId} />
-    </NeedsScope>
+    <Loaded key={workflowId} query={definitionQuery(workflowId)} scope="admin" what="definitions">
+      {(data) => <Shown workflowId={workflowId} data={data} />}
+    </Loaded>
   );
 }
 
-function Shown({ workflowId }: { workflowId: string }) {
-  const { data, error, refetch } = useQuery(definitionQuery(workflowId));
+function Shown({ workflowId, data }: { workflowId: string; data: WorkflowDefinition }) {
   const { values, set } = useFilters('as');
-  if (error !== null && data === undefined) return <ErrorBox error={error} onRetry={() => void refetch()} />;
-  if (data === undefined) return <Skeleton h={320} aria-label="Loading" />;
   const isWritten = values.as !== 'defaults';
   return (
     <Stack gap="sm" maw={960}>

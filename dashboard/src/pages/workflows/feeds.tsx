@@ -1,7 +1,6 @@
 /** The feeds of a workflow: secret addresses for feed readers, which are created, changed and revoked here. */
 import {
   Group,
-  Loader,
   Modal,
   NumberInput,
   Paper,
@@ -22,11 +21,12 @@ import { ActionButton, ActionForm, useAction } from '../../parts/action.tsx';
 import { Copy } from '../../parts/copy.tsx';
 import { curl } from '../../parts/curl.ts';
 import { count } from '../../parts/format.ts';
-import { EmptyState, ErrorBox } from '../../parts/page.tsx';
+import { Loaded } from '../../parts/loaded.tsx';
+import { EmptyState } from '../../parts/page.tsx';
 import { Note, Time, UrlText } from '../../parts/values.tsx';
 import { feedsQuery } from '../../queries/feeds.ts';
 import { workflowQuery } from '../../queries/workflows.ts';
-import { NeedsScope, useSession } from '../../session.tsx';
+import { useSession } from '../../session.tsx';
 import { CHANGE_EVENT, FilterFields } from '../webhooks/rule/rule-fields.tsx';
 import { NO_RULE } from '../webhooks/rule/rule-form.ts';
 import { TriedEvents } from '../webhooks/rule/tried-events.tsx';
@@ -34,19 +34,16 @@ import { useTriedRule } from '../webhooks/rule/tried-rule.ts';
 import styles from './feeds.module.css';
 
 export function FeedsTab() {
+  const { workflowId } = useParams({ from: '/workflows/$workflowId' });
   return (
-    <NeedsScope scope="webhooks" what="feeds">
-      <Feeds />
-    </NeedsScope>
+    <Loaded query={feedsQuery(workflowId)} scope="webhooks" what="feeds">
+      {(feeds) => <Feeds workflowId={workflowId} feeds={feeds} />}
+    </Loaded>
   );
 }
 
-function Feeds() {
-  const { workflowId } = useParams({ from: '/workflows/$workflowId' });
-  const { data: feeds, error, refetch } = useQuery(feedsQuery(workflowId));
+function Feeds({ workflowId, feeds }: { workflowId: string; feeds: Feed[] }) {
   const [isCreating, creating] = useDisclosure(false);
-  if (error !== null && feeds === undefined) return <ErrorBox error={error} onRetry={() => void refetch()} />;
-  if (feeds === undefined) return <Loader aria-label="Loading" size="sm" />;
   const create = (
     <ActionButton isMain icon="plus" action={creating.open}>
       New feed

@@ -37,40 +37,15 @@ export function rangeWords({ min, max, shortest, longest, earliest, latest }: Pr
   return shortest === null ? '–' : `${words(shortest, longest)} characters`;
 }
 
-/** The suggested expectation of one field, as a part of a definition; undefined if there is none. */
-export function expectationOf(
-  expect: Record<string, unknown>,
-  name: string,
-): Record<string, unknown> | undefined {
-  const fields = (expect.fields ?? {}) as Record<string, unknown>;
-  return Object.hasOwn(fields, name) ? { expect: { fields: { [name]: fields[name] } } } : undefined;
+/** A definition that also expects this of the field. */
+export function withExpectation(definition: object, field: string, expected: object): object {
+  const { expect } = definition as { expect?: { fields?: Record<string, object> } };
+  const fields = { ...expect?.fields, [field]: { ...expect?.fields?.[field], ...expected } };
+  return { ...definition, expect: { ...expect, fields } };
 }
 
-/** Merges a part into a definition; objects are merged, other values replaced. */
-export function merged(
-  definition: Record<string, unknown>,
-  part: Record<string, unknown>,
-): Record<string, unknown> {
-  const result = { ...definition };
-  for (const [name, value] of Object.entries(part)) {
-    const before = result[name];
-    result[name] = isObject(before) && isObject(value) ? merged(before, value) : value;
-  }
-  return result;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-/** YAML in block style. Scalars are written as JSON, which is YAML as well. */
-export function yamlOf(value: Record<string, unknown>, indent = ''): string {
-  return Object.entries(value)
-    .map(([name, each]) => {
-      const key = /^[A-Za-z_][\w.-]*$/.test(name) ? name : JSON.stringify(name);
-      return isObject(each)
-        ? `${indent}${key}:\n${yamlOf(each, `${indent}  `)}`
-        : `${indent}${key}: ${JSON.stringify(each)}\n`;
-    })
-    .join('');
+/** The same as a part of a YAML file, which may contain JSON. */
+export function yamlOf(field: string, expected: object): string {
+  const json = JSON.stringify(expected, null, 1).replaceAll(/\n\s*/g, ' ');
+  return `expect:\n  fields:\n    ${JSON.stringify(field)}: ${json}\n`;
 }

@@ -9,8 +9,9 @@ import { SmallBars } from '../../parts/charts.tsx';
 import { JsonView } from '../../parts/code.tsx';
 import { CopyAsCurl, useCopy } from '../../parts/copy.tsx';
 import { DataTable } from '../../parts/data-table.tsx';
-import { absolute, count } from '../../parts/format.ts';
-import { EmptyState, ErrorBox, PageLink, Section } from '../../parts/page.tsx';
+import { absolute, count, many } from '../../parts/format.ts';
+import { Loaded } from '../../parts/loaded.tsx';
+import { EmptyState, PageLink, Section } from '../../parts/page.tsx';
 import type { Column } from '../../parts/rows.tsx';
 import { stateColor } from '../../parts/state-badge.tsx';
 import { Dim, Note, Time } from '../../parts/values.tsx';
@@ -19,13 +20,10 @@ import { listOf, useList } from '../../queries/list.ts';
 import { definitionQuery, profileQuery } from '../../queries/workflows.ts';
 import { useSession } from '../../session.tsx';
 import { Findings } from '../runs/findings.tsx';
-import { expectationOf, merged, type Point, pointsOf, rangeWords, yamlOf } from './quality.ts';
+import { type Point, pointsOf, rangeWords, withExpectation, yamlOf } from './quality.ts';
 
 export function QualityTab() {
   const { workflowId } = useParams({ from: '/workflows/$workflowId' });
-  const { data, error, refetch } = useQuery(profileQuery(workflowId));
-  if (error !== null && data === undefined) return <ErrorBox error={error} onRetry={() => void refetch()} />;
-  if (data === undefined) return <Skeleton h={240} aria-label="Loading" />;
   return (
     <Stack gap="lg">
       <RecentFindings workflowId={workflowId} />
@@ -34,7 +32,9 @@ export function QualityTab() {
         isBare
         actions={<CopyAsCurl path={`/v1/workflows/${encodeURIComponent(workflowId)}/profile`} />}
       >
-        <Fields workflowId={workflowId} profiles={data.profiles} expect={data.expect} />
+        <Loaded query={profileQuery(workflowId)}>
+          {({ profiles, expect }) => <Fields workflowId={workflowId} profiles={profiles} expect={expect} />}
+        </Loaded>
       </Section>
     </Stack>
   );
@@ -45,18 +45,21 @@ const RUNS = 10;
 
 function RecentFindings({ workflowId }: { workflowId: string }) {
   const list = useList(jobList({ workflowId }));
-  const found = list.rows.slice(0, RUNS).filter(({ findings }) => (findings?.length ?? 0) > 0);
+  const runs = list.rows.slice(0, RUNS);
+  const found = runs.filter(({ findings }) => (findings?.length ?? 0) > 0);
   if (list.isLoading) return <Skeleton h={60} aria-label="Loading" />;
   return (
     <Section title="Findings of the newest runs" isBare>
       {found.length === 0 ? (
-        <Note>The newest {RUNS} runs met all expectations, and looked like those before.</Note>
+        <Note>
+          {runs.length === 0 ? 'Nothing has run yet.' : `None in the newest ${many(runs.length, 'run')}.`}
+        </Note>
       ) : (
         <Stack gap="sm">
           {found.map((job) => (
             <Stack key={job.id} gap={4}>
               <PageLink to="/runs/$jobId" params={{ jobId: job.id }} fz="sm">
-                Run of <Time at={job.finishedAt ?? job.queuedAt} as="itself" />
+                Run <Time at={job.finishedAt ?? job.queuedAt} as="at" />
               </PageLink>
               <Findings job={job} />
             </Stack>
@@ -66,6 +69,12 @@ function RecentFindings({ workflowId }: { workflowId: string }) {
     </Section>
   );
 }
+
+const PLOTS = [
+  { measure: 'filled', header: 'Filled', unit: ' %', most: 100 },
+  { measure: 'distinct', header: 'Different values', unit: '', most: undefined },
+  { measure: 'largest', header: 'Largest', unit: '', most: undefined },
+] as const;
 
 function Fields({
   workflowId,
@@ -88,30 +97,21 @@ function Fields({
   }
   const columns: (Column<ProfileField> | false)[] = [
     { id: 'name', header: 'Field', width: '130px', cell: ({ name }) => <span title={name}>{name}</span> },
-    {
-      id: 'filled',
-      header: 'Filled',
-      width: 'fits',
-      cell: ({ name }) => (
-        <Plot label={`Filled, ${name}`} points={pointsOf(profiles, name, 'filled')} unit=" %" most={100} />
-      ),
-    },
-    {
-      id: 'distinct',
-      header: 'Different values',
-      width: 'fits',
-      cell: ({ name }) => (
-        <Plot label={`Different values, ${name}`} points={pointsOf(profiles, name, 'distinct')} unit="" />
-      ),
-    },
-    {
-      id: 'largest',
-      header: 'Largest',
-      width: 'fits',
-      cell: ({ name }) => (
-        <Plot label={`Largest, ${name}`} points={pointsOf(profiles, name, 'largest')} unit="" />
-      ),
-    },
+    ...PLOTS.map(
+      ({ measure, header, unit, most }): Column<ProfileField> => ({
+        id: measure,
+        header,
+        width: 'fits',
+        cell: ({ name }) => (
+          <Plot
+            label={`${header}, ${name}`}
+            points={pointsOf(profiles, name, measure)}
+            unit={unit}
+            most={most}
+          />
+        ),
+      }),
+    ),
     { id: 'range', header: 'Range', width: '170px', cell: (field) => rangeWords(field) },
     {
       id: 'kinds',
@@ -127,7 +127,7 @@ function Fields({
         <MakeExpectation
           workflowId={workflowId}
           field={name}
-          part={expectationOf(expect, name)}
+          suggested={Object.entries(expect.fields ?? {}).find(([field]) => field === name)?.[1]}
           isFile={definition.origin === 'file'}
         />
       ),
@@ -162,7 +162,7 @@ function Plot({
   label: string;
   points: readonly Point[];
   unit: string;
-  most?: number;
+  most: number | undefined;
 }) {
   const values = points.map(({ value }) => value ?? 0);
   const last = points.at(-1)?.value ?? null;
@@ -194,12 +194,13 @@ function Plot({
 function MakeExpectation({
   workflowId,
   field,
-  part,
+  suggested,
   isFile,
 }: {
   workflowId: string;
   field: string;
-  part: Record<string, unknown> | undefined;
+  /** What the newest runs suggest, if anything. */
+  suggested: object | undefined;
   /** Whether a file defines the workflow. */
   isFile: boolean;
 }) {
@@ -207,17 +208,21 @@ function MakeExpectation({
   const save = useAction({
     run: async () => {
       const now = await flowhook.workflows.definition(workflowId);
-      const written = JSON.parse(now.text ?? '{}') as Definition;
-      const definition = merged(written, part ?? {}) as Definition;
+      const definition = withExpectation(JSON.parse(now.text ?? '{}'), field, suggested ?? {}) as Definition;
       return flowhook.workflows.put(workflowId, definition, { ifMatch: now.etag ?? undefined });
     },
     changes: ['workflows'],
     done: () => `Runs now expect this of ${field}`,
   });
-  if (part === undefined) return null;
+  if (suggested === undefined) return null;
   if (isFile) {
     return (
-      <ActionButton size="compact-xs" aria-label={`Copy YAML: ${field}`} action={() => copy(yamlOf(part))}>
+      <ActionButton
+        size="compact-xs"
+        aria-label={`Copy YAML: ${field}`}
+        title="The expectation that the newest runs suggest, for the file of the workflow"
+        action={() => copy(yamlOf(field, suggested))}
+      >
         {copied ? 'Copied' : 'Copy YAML'}
       </ActionButton>
     );
@@ -226,6 +231,7 @@ function MakeExpectation({
     <ActionButton
       size="compact-xs"
       aria-label={`Expect this: ${field}`}
+      title="Previews the expectation that the newest runs suggest"
       action={save}
       asks={{
         title: `Expect this of ${field}?`,
@@ -235,7 +241,7 @@ function MakeExpectation({
               Runs that do not meet it are treated as <code>otherwise</code> in the definition says (default:
               refused).
             </span>
-            <JsonView value={part} label="Expectation" />
+            <JsonView value={suggested} label="Expectation" />
           </Stack>
         ),
         verb: 'Save expectation',

@@ -1,9 +1,14 @@
 /** The quarantine of a workflow: records that did not meet an expectation. They are accepted or dropped here. */
-import { Button, Drawer, Group, Skeleton, Stack, Text, Title } from '@mantine/core';
+import { Button, Drawer, Group, SimpleGrid, Skeleton, Stack, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
 import { useMemo, useState } from 'react';
-import type { QuarantinedRecord, QuarantineSelection } from '../../../../client/src/flowhook-client.ts';
+import {
+  type DataRecord,
+  NotFound,
+  type QuarantinedRecord,
+  type QuarantineSelection,
+} from '../../../../client/src/flowhook-client.ts';
 import { flowhook } from '../../client.ts';
 import { ActionButton, useAction } from '../../parts/action.tsx';
 import { JsonView } from '../../parts/code.tsx';
@@ -35,6 +40,7 @@ export function QuarantineTab() {
   const { set } = filters;
   const columns = useMemo(() => columnsOf((id) => set({ record: id })), [set]);
   const isFiltered = jobId !== undefined || field !== undefined;
+  const ownFilters = { ...filters, isFiltered, clear: () => set({ job: undefined, field: undefined }) };
   const query = new URLSearchParams({
     ...(jobId === undefined ? {} : { jobId }),
     ...(field === undefined ? {} : { field }),
@@ -56,7 +62,7 @@ export function QuarantineTab() {
   return (
     <>
       <FilterBar
-        filters={{ ...filters, isFiltered, clear: () => set({ job: undefined, field: undefined }) }}
+        filters={ownFilters}
         fields={[
           {
             kind: 'one',
@@ -75,7 +81,7 @@ export function QuarantineTab() {
               <Decide
                 workflowId={workflowId}
                 {...choice}
-                isSelection={selected.size > 0}
+                which={selected.size > 0 ? 'selected' : 'all'}
                 onDone={() => setSelected(new Set())}
               />
             )}
@@ -96,13 +102,13 @@ export function QuarantineTab() {
         )}
       </FilterBar>
       {jobId !== undefined && (
-        <Note>
+        <Text size="sm" c="dimmed" mb="sm">
           Only what{' '}
           <PageLink to="/runs/$jobId" params={{ jobId }} underline="always">
             one run
           </PageLink>{' '}
           has set aside.
-        </Note>
+        </Text>
       )}
       <DataTable
         label="Quarantine"
@@ -110,7 +116,7 @@ export function QuarantineTab() {
         list={list}
         columns={columns}
         onShown={setShown}
-        filters={{ ...filters, isFiltered, clear: () => set({ job: undefined, field: undefined }) }}
+        filters={ownFilters}
         selection={can('queue') ? { ids: selected, onChange: setSelected } : undefined}
         empty={
           <EmptyState title="The quarantine is empty">
@@ -124,9 +130,20 @@ export function QuarantineTab() {
         onClose={() => set({ record: undefined })}
         position="right"
         size="min(960px, 100vw)"
-        title={<Text fw={600}>Record {record} in the quarantine</Text>}
+        title={
+          <Text fw={600} pe="xs" style={{ overflowWrap: 'anywhere' }}>
+            Record {record} in the quarantine
+          </Text>
+        }
       >
-        {record !== undefined && <Beside key={record} workflowId={workflowId} recordId={record} />}
+        {record !== undefined && (
+          <Beside
+            key={record}
+            workflowId={workflowId}
+            recordId={record}
+            onDone={() => set({ record: undefined })}
+          />
+        )}
       </Drawer>
     </>
   );
@@ -144,15 +161,7 @@ function columnsOf(onOpen: (id: string) => void): Column<QuarantinedRecord>[] {
       id: 'reasons',
       header: 'Reasons',
       isWrapped: true,
-      cell: ({ reasons }) => (
-        <Stack gap={0}>
-          {reasons.map(({ field, expectation, message }) => (
-            <span key={`${field} ${expectation}`}>
-              <Prose text={message} />
-            </span>
-          ))}
-        </Stack>
-      ),
+      cell: ({ reasons }) => <Reasons reasons={reasons} />,
     },
     timeColumn('Set aside', ({ setAsideAt }) => setAsideAt),
     {
@@ -173,13 +182,14 @@ function Decide({
   workflowId,
   selection,
   words,
-  isSelection,
+  which,
   onDone,
 }: {
   workflowId: string;
   selection: QuarantineSelection;
   words: string;
-  isSelection: boolean;
+  /** After the verb on the buttons. */
+  which: string;
   /** Selected rows are held in place, so the selection must end. */
   onDone: () => void;
 }) {
@@ -196,7 +206,6 @@ function Decide({
     onDone,
   });
   // The dialog confirms what was selected when it opened, even if the list changes behind it.
-  const which = isSelection ? 'selected' : 'all';
   return (
     <>
       <ActionButton
@@ -232,45 +241,79 @@ function doneWords(verb: string, done: number, left: number): string {
   return `${verb} ${many(done, 'record')}${left === 0 ? '' : `. ${many(left, 'record')} had changed and stayed`}`;
 }
 
+function Reasons({ reasons }: Pick<QuarantinedRecord, 'reasons'>) {
+  return (
+    <Stack gap={0}>
+      {reasons.map(({ field, expectation, message }) => (
+        <span key={`${field} ${expectation}`}>
+          <Prose text={message} />
+        </span>
+      ))}
+    </Stack>
+  );
+}
+
 /** A record that was set aside, beside the published one of the same id. */
-function Beside({ workflowId, recordId }: { workflowId: string; recordId: string }) {
+function Beside({
+  workflowId,
+  recordId,
+  onDone,
+}: {
+  workflowId: string;
+  recordId: string;
+  onDone: () => void;
+}) {
+  const { can } = useSession();
   const { data, error, refetch } = useQuery(quarantinedQuery(workflowId, recordId));
+  if (error instanceof NotFound) {
+    return (
+      <EmptyState title="This record is no longer in the quarantine">
+        It was accepted or dropped, or a newer record with its id was published.
+      </EmptyState>
+    );
+  }
   if (error !== null && data === undefined) return <ErrorBox error={error} onRetry={() => void refetch()} />;
   if (data === undefined) return <Skeleton h={240} aria-label="Loading" />;
   const { record, published, reasons, position, jobId } = data;
   return (
     <Stack gap="sm">
-      <Stack gap={4}>
-        {reasons.map(({ field, expectation, message }) => (
-          <Text key={`${field} ${expectation}`} size="sm">
-            <Prose text={message} />
-          </Text>
-        ))}
+      <Reasons reasons={reasons} />
+      <Group gap="xs">
+        {can('queue') && (
+          <Decide
+            workflowId={workflowId}
+            selection={{ ids: [recordId], untilJobId: jobId }}
+            words="this record"
+            which="record"
+            onDone={onDone}
+          />
+        )}
         <Note>
           Record {count(position)} of{' '}
           <PageLink to="/runs/$jobId" params={{ jobId }} underline="always">
             its run
           </PageLink>
         </Note>
-      </Stack>
-      <Group align="flex-start" gap="sm" grow preventGrowOverflow={false}>
-        <section aria-label="Set aside" style={{ minWidth: 260 }}>
-          <Title order={2} size="h5" mb={4}>
-            Set aside
-          </Title>
-          <JsonView value={record} label={`Record ${recordId}, set aside`} maxHeight="60vh" />
-        </section>
-        <section aria-label="Published" style={{ minWidth: 260 }}>
-          <Title order={2} size="h5" mb={4}>
-            Published
-          </Title>
-          {published === null ? (
-            <Note>No published record has this id.</Note>
-          ) : (
-            <JsonView value={published} label={`Record ${recordId}, published`} maxHeight="60vh" />
-          )}
-        </section>
       </Group>
+      <SimpleGrid cols={{ base: 1, md: 2 }} spacing="sm">
+        <Side title="Set aside" record={record} />
+        <Side title="Published" record={published} />
+      </SimpleGrid>
     </Stack>
+  );
+}
+
+function Side({ title, record }: { title: string; record: DataRecord | null }) {
+  return (
+    <section aria-label={title}>
+      <Title order={2} size="h5" mb={4}>
+        {title}
+      </Title>
+      {record === null ? (
+        <Note>No published record has this id.</Note>
+      ) : (
+        <JsonView value={record} label={`Record, ${title.toLowerCase()}`} maxHeight="60vh" />
+      )}
+    </section>
   );
 }

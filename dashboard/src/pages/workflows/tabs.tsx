@@ -5,10 +5,9 @@ import { useParams } from '@tanstack/react-router';
 import { serviceUrl } from '../../client.ts';
 import { CommandLine } from '../../parts/copy.tsx';
 import { useFilters } from '../../parts/filters.ts';
-import { PageLink } from '../../parts/page.tsx';
 import { Note } from '../../parts/values.tsx';
 import { workflowQuery } from '../../queries/workflows.ts';
-import { useSession } from '../../session.tsx';
+import { KeyVariable } from '../../session.tsx';
 import { RunTable } from '../runs/runs.tsx';
 import { SubscribeButton } from '../webhooks/subscribe.tsx';
 import { WebhookTable } from '../webhooks/webhooks.tsx';
@@ -34,7 +33,6 @@ export function WebhooksTab() {
 export function ApiTab() {
   const { workflowId } = useParams({ from: '/workflows/$workflowId' });
   const { data: workflow } = useQuery(workflowQuery(workflowId));
-  const { can } = useSession();
   const { values, set } = useFilters('with');
   const language = LANGUAGES.find(({ value }) => value === values.with)?.value ?? 'curl';
   const all = snippets(language, {
@@ -53,18 +51,7 @@ export function ApiTab() {
           style={{ flexWrap: 'wrap' }}
         />
         <Note>
-          The samples read the key from the environment variable <code>FLOWHOOK_KEY</code>
-          {can('admin') && (
-            <>
-              {' '}
-              (
-              <PageLink to="/keys" underline="always">
-                create one
-              </PageLink>
-              )
-            </>
-          )}
-          . For other languages and tools, see{' '}
+          The samples read the key from <KeyVariable />. For other languages and tools, see{' '}
           <Anchor inherit href="/docs/guide/guides/clients.html" underline="always">
             clients and integrations
           </Anchor>

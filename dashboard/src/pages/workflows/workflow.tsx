@@ -1,12 +1,12 @@
 /** The page of one workflow: its state, actions and tabs. */
-import { Alert, Box, Group, Skeleton, Tabs } from '@mantine/core';
+import { Alert, Box, Group, Skeleton, Tabs, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Outlet, useLocation, useNavigate, useParams } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { NotFound, type Workflow } from '../../../../client/src/flowhook-client.ts';
 import { flowhook } from '../../client.ts';
 import { ActionButton, useAction } from '../../parts/action.tsx';
-import { absolute, count, lastLine } from '../../parts/format.ts';
+import { count, lastLine } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { useShortcut } from '../../parts/keyboard.ts';
 import { ButtonLink, EmptyState, ErrorBox, Facts, PageHeader, PageLink } from '../../parts/page.tsx';
@@ -14,8 +14,10 @@ import { StateBadge } from '../../parts/state-badge.tsx';
 import { Prose, Time } from '../../parts/values.tsx';
 import { workflowQuery } from '../../queries/workflows.ts';
 import { NeedsScope, useSession } from '../../session.tsx';
+import { Remarks } from '../runs/findings.tsx';
 import { scheduleWords } from './definition.ts';
 import { useRunNow } from './use-run-now.ts';
+import { WorkflowStates } from './workflows.tsx';
 
 const TABS = {
   data: 'Data',
@@ -84,17 +86,12 @@ export function WorkflowPage() {
   );
 }
 
-function State({ workflow: { paused, pausedAt, staleSince, currentJob, lastJob } }: { workflow: Workflow }) {
+function State({ workflow }: { workflow: Workflow }) {
+  const { currentJob, lastJob } = workflow;
   const job = currentJob ?? lastJob;
   return (
     <Group gap="sm">
-      {paused && (
-        <StateBadge
-          state="paused"
-          title={pausedAt === null ? undefined : `Since ${absolute(pausedAt, 'local')}`}
-        />
-      )}
-      {staleSince !== null && <StateBadge state="stale" title={`Since ${absolute(staleSince, 'local')}`} />}
+      <WorkflowStates workflow={workflow} />
       {job !== null && (
         <PageLink to="/runs/$jobId" params={{ jobId: job.id }} c="inherit">
           <StateBadge
@@ -104,6 +101,7 @@ function State({ workflow: { paused, pausedAt, staleSince, currentJob, lastJob }
           />
         </PageLink>
       )}
+      {currentJob === null && lastJob !== null && <Remarks job={lastJob} />}
     </Group>
   );
 }
@@ -156,10 +154,10 @@ function Trouble({ workflow: { lastJob } }: { workflow: Workflow }) {
   return (
     <Alert color="red" icon={<Icon name="warning" />} py="xs" mb="md" role="status">
       <Group gap="xs">
-        <span style={{ overflowWrap: 'anywhere' }}>
+        <Text span inherit lineClamp={3} style={{ overflowWrap: 'anywhere' }}>
           The last run failed <Time at={lastJob.finishedAt} as="at" />:{' '}
           <Prose text={lastLine(lastJob.error)} />
-        </span>
+        </Text>
         <PageLink to="/runs/$jobId" params={{ jobId: lastJob.id }} underline="always" c="inherit">
           View run
         </PageLink>

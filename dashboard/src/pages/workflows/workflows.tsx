@@ -115,7 +115,8 @@ function workflowColumns({
   ];
 }
 
-function Name({ workflow: { id, name, paused, staleSince } }: { workflow: Workflow }) {
+function Name({ workflow }: { workflow: Workflow }) {
+  const { id, name } = workflow;
   return (
     <Stack gap={0} miw={0}>
       <Group gap="xs" wrap="nowrap" miw={0}>
@@ -124,16 +125,9 @@ function Name({ workflow: { id, name, paused, staleSince } }: { workflow: Workfl
             {name}
           </PageLink>
         </Text>
-        {paused && (
-          <Text span size="xs" style={{ flex: 'none' }}>
-            <StateBadge state="paused" />
-          </Text>
-        )}
-        {staleSince !== null && (
-          <Text span size="xs" style={{ flex: 'none' }}>
-            <StateBadge state="stale" title={`Since ${absolute(staleSince, 'local')}`} />
-          </Text>
-        )}
+        <Text span size="xs" style={{ flex: 'none' }}>
+          <WorkflowStates workflow={workflow} />
+        </Text>
       </Group>
       {name !== id && (
         <Text span size="xs" c="dimmed" ff="monospace" truncate title={id}>
@@ -141,6 +135,17 @@ function Name({ workflow: { id, name, paused, staleSince } }: { workflow: Workfl
         </Text>
       )}
     </Stack>
+  );
+}
+
+/** What keeps a workflow from delivering new records. Nothing if all is well. */
+export function WorkflowStates({ workflow: { paused, pausedAt, staleSince } }: { workflow: Workflow }) {
+  const since = (at: string | null) => (at === null ? undefined : `Since ${absolute(at, 'local')}`);
+  return (
+    <Group component="span" gap="sm">
+      {paused && <StateBadge state="paused" title={since(pausedAt)} />}
+      {staleSince !== null && <StateBadge state="stale" title={since(staleSince)} />}
+    </Group>
   );
 }
 
@@ -152,7 +157,7 @@ function LastRun({ workflow: { currentJob, lastJob } }: { workflow: Workflow }) 
   const error = lastJob?.state === 'failed' ? lastJob.error : null;
   return (
     <Stack gap={0} miw={0}>
-      <Group gap="xs" wrap="nowrap" align="baseline">
+      <Group gap="xs" wrap="nowrap">
         <PageLink to="/runs/$jobId" params={{ jobId: job.id }} c="inherit">
           <StateBadge state={job.state} />
         </PageLink>
