@@ -168,7 +168,14 @@ export function UrlText({ url }: { url: string }) {
 
 /** The id of a record, which opens it. @param props.onOpen without it, the id is not clickable */
 export function IdButton({ id, onOpen }: { id: string; onOpen?: ((id: string) => void) | undefined }) {
-  const look = { inherit: true, c: 'inherit', ff: 'monospace', truncate: true, title: id, children: id };
+  const look = {
+    inherit: true,
+    c: 'inherit',
+    ff: 'monospace',
+    className: styles.id,
+    title: id,
+    children: id,
+  };
   if (onOpen === undefined) return <Text span {...look} />;
   return <Anchor component="button" type="button" onClick={() => onOpen(id)} {...look} />;
 }

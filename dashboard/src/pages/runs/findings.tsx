@@ -57,7 +57,7 @@ function Examples({
     <>
       . {isAside ? 'In the quarantine' : 'Records'}:{' '}
       {examples.map((id, index) => (
-        <span key={id} style={{ whiteSpace: 'nowrap' }}>
+        <span key={id} style={{ display: 'inline-block', marginInlineEnd: 4 }}>
           <PageLink
             to={isAside ? '/workflows/$workflowId/quarantine' : '/workflows/$workflowId/data'}
             params={{ workflowId }}
@@ -72,7 +72,7 @@ function Examples({
           >
             {id}
           </PageLink>
-          {index < examples.length - 1 && ','}{' '}
+          {index < examples.length - 1 && ','}
         </span>
       ))}
     </>

@@ -140,6 +140,7 @@ function Name({ workflow }: { workflow: Workflow }) {
 
 /** What keeps a workflow from delivering new records. Nothing if all is well. */
 export function WorkflowStates({ workflow: { paused, pausedAt, staleSince } }: { workflow: Workflow }) {
+  if (!paused && staleSince === null) return null;
   const since = (at: string | null) => (at === null ? undefined : `Since ${absolute(at, 'local')}`);
   return (
     <Group component="span" gap="sm">
