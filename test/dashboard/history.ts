@@ -160,6 +160,13 @@ describe('history', () => {
       left.map(({ id }) => id),
       ['unseen'],
     );
+    await page.getByRole('button', { name: 'unseen' }).click();
+    await page.getByRole('button', { name: 'Drop record' }).click();
+    await page.getByRole('button', { name: 'Drop this record' }).click();
+    await page.getByText('The quarantine is empty').waitFor();
+    await open('workflows/late/quarantine?record=unseen');
+    await page.getByText('This record is no longer in the quarantine').waitFor();
+    await page.keyboard.press('Escape');
   });
 
   pageTest('an expectation is made of what a field looks like', async ({ page, open }) => {
