@@ -196,7 +196,7 @@ describe('history', () => {
     assert.ok('definition' in parsed, JSON.stringify(parsed));
   });
 
-  pageTest('a workflow that nothing has come to says so, until something comes', async ({ page, open }) => {
+  pageTest('a stale workflow says so until a run succeeds', async ({ page, open }) => {
     await open('workflows/awaited');
     const banner = page.getByText('A run had to succeed by');
     await page.getByText('Fresh until').waitFor();
