@@ -9,13 +9,15 @@ const VERSIONS = 200;
 /** Changed in each version. Every tenth of them has another price, the others another stock. */
 const CHANGED = 1_000;
 const HISTORY_PAGE = 100;
+/** Records of a second workflow. Each version changes all of them. */
+const RATES = 2_000;
 
 const benchmark: Benchmark = {
   about:
     `A workflow has ${VERSIONS} versions of ${RECORDS.toLocaleString('en')} records; each version changes ${CHANGED.toLocaleString('en')} of them, a tenth of these in the field price, the others in stock. ` +
     '"first row" and "all rows": the time until the first and the last byte of the changes since the time of the first version: all changes, only those of the price, only those of a field that a single record got in the last ' +
     'version (so that the first row is found last), and only removals (there are none). "record": a page of ' +
-    `${HISTORY_PAGE} changes of a record that every version has changed. SQLite, or PostgreSQL (${DURABILITY}).`,
+    `${HISTORY_PAGE} changes of a record that every version has changed. "page": ${RATES.toLocaleString('en')} records of a workflow whose ${VERSIONS} versions have each changed all of them. SQLite, or PostgreSQL (${DURABILITY}).`,
   units: {
     'first row, all fields': 'ms',
     'first row, price': 'ms',
@@ -24,20 +26,23 @@ const benchmark: Benchmark = {
     'all rows, price': 'ms',
     'all rows, removals': 'ms',
     record: 'ms',
+    page: 'ms',
   },
   setUp: ({ full }) => onBoth(full, contestant),
 };
 export default benchmark;
 
+const KEPT = `source: { type: push }\nmode: upsert\nkeep: { versions: ${VERSIONS} }\n`;
+
 /** @param database a PostgreSQL URL. Default: SQLite */
 async function contestant(name: string, database?: string): Promise<Contestant & { stop(): Promise<void> }> {
   const flowhook = await startFlowhook(
-    { 'default/prices.yaml': `source: { type: push }\nmode: upsert\nkeep: { versions: ${VERSIONS} }\n` },
+    { 'default/prices.yaml': KEPT, 'default/rates.yaml': KEPT },
     {},
     database,
   );
   const since = await makeVersions(flowhook);
-  const changes = (query: string) => timed(flowhook, `changes?since=${since}&format=ndjson${query}`);
+  const changes = (query: string) => timed(flowhook, `prices/changes?since=${since}&format=ndjson${query}`);
   return {
     name,
     async round() {
@@ -45,7 +50,8 @@ async function contestant(name: string, database?: string): Promise<Contestant &
       const price = await changes('&type=changed&field=price');
       const rare = await changes('&field=discount');
       const removals = await changes('&type=removed');
-      const record = await timed(flowhook, `records/${idOf(0)}/history?limit=${HISTORY_PAGE}`);
+      const record = await timed(flowhook, `prices/records/${idOf(0)}/history?limit=${HISTORY_PAGE}`);
+      const page = await timed(flowhook, `rates/data?limit=${RATES}`);
       return {
         'first row, all fields': all.firstMs,
         'first row, price': price.firstMs,
@@ -54,6 +60,7 @@ async function contestant(name: string, database?: string): Promise<Contestant &
         'all rows, price': price.allMs,
         'all rows, removals': removals.allMs,
         record: record.allMs,
+        page: page.allMs,
       };
     },
     stop: () => flowhook.stop(),
@@ -74,11 +81,11 @@ async function makeVersions(flowhook: Flowhook): Promise<string> {
       stock,
       ...more,
     });
-  const push = async (lines: string[]) => {
+  const push = async (lines: string[], workflow = 'prices') => {
     const headers = { ...flowhook.headers, 'content-type': 'application/x-ndjson' };
     const body = lines.join('\n');
     const sent = { method: 'POST', headers, body };
-    const response = await fetch(`${flowhook.url}/v1/workflows/prices/push`, sent);
+    const response = await fetch(`${flowhook.url}/v1/workflows/${workflow}/push`, sent);
     if (!response.ok) throw new Error(`push: ${response.status} ${await response.text()}`);
   };
   await push(Array.from({ length: RECORDS }, (_, n) => lineOf(n, n % 900, 0)));
@@ -91,6 +98,12 @@ async function makeVersions(flowhook: Flowhook): Promise<string> {
     });
     await push(lines);
   }
+  for (let version = 1; version <= VERSIONS; version++) {
+    await push(
+      Array.from({ length: RATES }, (_, n) => lineOf(n, version, n)),
+      'rates',
+    );
+  }
   const response = await fetch(`${flowhook.url}/v1/workflows/prices/versions?limit=1000`, {
     headers: flowhook.headers,
   });
@@ -102,7 +115,7 @@ async function makeVersions(flowhook: Flowhook): Promise<string> {
 async function timed(flowhook: Flowhook, path: string): Promise<{ firstMs: number; allMs: number }> {
   const from = performance.now();
   let firstMs = Number.NaN;
-  const response = await fetch(`${flowhook.url}/v1/workflows/prices/${path}`, { headers: flowhook.headers });
+  const response = await fetch(`${flowhook.url}/v1/workflows/${path}`, { headers: flowhook.headers });
   if (!response.ok || response.body === null) throw new Error(`${path}: ${response.status}`);
   for await (const _ of response.body) if (Number.isNaN(firstMs)) firstMs = performance.now() - from;
   return { firstMs, allMs: performance.now() - from };

@@ -98,7 +98,8 @@ async function* pages(
   // versions.
   for (let pages = 1, done = false; sent < version.total && !done; pages++) {
     const lead = (sent === 0 ? asIs?.first : asIs?.next) ?? '';
-    const from = { ...place, version: version.number, afterSeq, rows };
+    const { number, versions } = version;
+    const from = { ...place, version: number, versions, afterSeq, rows };
     const page = await store.records.page({ ...from, separator, lead });
     if (pages % CHECK_PAGES === 0) await checkStillThere(store, place, version);
     if (page.count > 0) yield page;

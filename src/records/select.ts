@@ -116,7 +116,7 @@ async function stepOf(
   at: Position,
   limit: number,
 ): Promise<Step> {
-  const from = { ...place, version: version.number, separator };
+  const from = { ...place, version: version.number, versions: version.versions, separator };
   if (since !== undefined) {
     return changedSince(store, place, version, { since, separator, at: at as ChangesCursor, limit });
   }
@@ -146,7 +146,7 @@ async function follows(
   after: number,
 ): Promise<boolean> {
   for (let afterSeq = after; ; ) {
-    const from = { ...place, version: version.number, afterSeq };
+    const from = { ...place, version: version.number, versions: version.versions, afterSeq };
     const page = await store.records.page({ ...from, rows: SCAN_ROWS, limit: 1 });
     if (page.count > 0) return true;
     if (page.done) return false;

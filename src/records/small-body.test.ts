@@ -13,6 +13,7 @@ function setUp({ bytes = 20, maxBytes = 1_024 * MIB } = {}) {
   const version = {
     number: 1,
     oldest: 0,
+    versions: 1,
     erasures: 0,
     total: 1,
     largest: bytes,

@@ -1,7 +1,17 @@
 /** Reading versions: lists, search, and changes between two of them. */
 import assert from 'node:assert/strict';
 import type { Store } from '../store.ts';
-import { caseWith, makeWorkflow, type Open, publishRun, readChanges } from './setup.ts';
+import {
+  caseWith,
+  makeRunning,
+  makeWorkflow,
+  type Open,
+  people,
+  publishRun,
+  readChanges,
+  readVersion,
+  stageRecords,
+} from './setup.ts';
 
 export function testReading(open: Open): void {
   const it = caseWith(open);
@@ -82,6 +92,64 @@ export function testReading(open: Open): void {
     assert.deepEqual(await found('love', 2), []);
     assert.deepEqual(await found('', 2), ['a', 'b']);
     assert.deepEqual(await found('love', 0), []);
+  });
+
+  it('reads each version of records that many versions have changed, removed and added again', async ({
+    store,
+  }) => {
+    const at = await makeWorkflow(store);
+    // The rows of one record are enough that records are looked up one by one, and the last records have a single row.
+    const namesOf = (version: number) =>
+      Object.fromEntries(
+        [...'abcdefghi'].flatMap((id, n) => {
+          const isThere = n !== 3 || version % 5 !== 0;
+          return isThere ? [[id, n > 6 ? 'same' : `${id}${version}`]] : [];
+        }),
+      );
+    const versions = 41;
+    for (let version = 1; version <= versions; version++) await publishRun(store, at, namesOf(version));
+    for (let version = 1; version <= versions; version++) {
+      const expected = Object.entries(namesOf(version))
+        .map(([id, name]) => ({ id, name }))
+        .sort((one, other) => one.id.localeCompare(other.id));
+      for (const rows of [1, 5, 1_000]) {
+        const found = (await readVersion(store, { ...at, version }, rows)) as { id: string }[];
+        assert.deepEqual(
+          found.sort((one, other) => one.id.localeCompare(other.id)),
+          expected,
+        );
+      }
+      assert.deepEqual(
+        (await searchAll(store, { ...at, version, q: `${version}"` })).sort(),
+        expected.flatMap(({ id, name }) => (name === 'same' ? [] : [id])),
+      );
+    }
+    const start = { ...at, version: 7, afterSeq: 0 };
+    for (const known of [{}, { versions: 1 }, { versions }]) {
+      const { json, ...first } = await store.records.page({ ...start, ...known, rows: 1_000, limit: 2 });
+      assert.deepEqual(first, { count: 2, lastSeq: 2, done: false });
+      assert.equal(Buffer.from(json).toString(), '{"id":"a","name":"a7"},{"id":"b","name":"b7"}');
+      const found = await store.records.search({ ...start, ...known, scan: 1_000, q: 'b7', limit: 2 });
+      assert.equal(Buffer.from(found.json).toString(), '{"id":"b","name":"b7"}');
+    }
+
+    // A run that has changed a record, and removed one, does not change what readers of the current version see.
+    const held = await makeRunning(store, at);
+    const [seq] = await stageRecords(store, held, 'upsert', people({ a: 'new' }));
+    await store.records.remove({ held, seqs: [2] });
+    const { seqs } = await store.records.currentSeqs({ held, afterSeq: 0, rows: 1_000 });
+    assert.deepEqual(
+      [seq, seqs.length, seqs.includes(1), seqs.includes(2), seqs],
+      [1, 8, true, false, [...seqs].sort((one, other) => one - other)],
+    );
+    const current = await store.records.page({
+      ...at,
+      version: versions,
+      afterSeq: 0,
+      rows: 1_000,
+      limit: 2,
+    });
+    assert.equal(Buffer.from(current.json).toString(), '{"id":"a","name":"a41"},{"id":"b","name":"b41"}');
   });
 
   it('searches in parts', async ({ store }) => {

@@ -18,7 +18,16 @@ import {
   stageRecords,
 } from './setup.ts';
 
-const EMPTY = { number: 0, oldest: 0, total: 0, largest: 0, bytes: null, erasures: 0, fields: [] };
+const EMPTY = {
+  number: 0,
+  oldest: 0,
+  versions: 1,
+  total: 0,
+  largest: 0,
+  bytes: null,
+  erasures: 0,
+  fields: [],
+};
 const ADA = { id: 'a', name: 'Ada' };
 const BOB = { id: 'b', name: 'Bob' };
 

@@ -7,6 +7,7 @@ import type { AttemptLease } from '../../model/job.ts';
 import type { ComparedRecord } from '../../model/planned-writes.ts';
 import { both, MAX_BATCH, type Pick, type Sql } from '../sql.ts';
 import type { View } from '../transaction.ts';
+import { looked, type Reading, reading, readingOf, scanned } from './history/visible-rows.ts';
 import { fenced } from './jobs.ts';
 import { hasId, inWorkflow, ofWorkflow } from './record-indexes.ts';
 
@@ -26,38 +27,43 @@ interface At {
 
 type Separator = ',' | '\n';
 
-// Each statement reads a range of `seq` instead of a number of rows, which limits how many rows of other versions it
-// reads.
-const range = (pick: Pick, end = '$4') => `
-  record
-  where ${inWorkflow(pick)} and seq > $3 and seq <= ${end}
-    and added_in <= $5 and (removed_in is null or removed_in > $5)`;
 // Sorting by `seq` makes PostgreSQL's planner use the primary key, the only index in this order. Otherwise the planner
-// might scan the whole workflow by another index.
-const sorted = (rows: string, limit = '') => `(select seq, body from ${rows} order by seq ${limit}) as found`;
+// might scan the whole workflow by another index. SQLite finds the rows in this order anyway, and whole reads would take
+// a quarter longer.
+const IN_ORDER = 'order by record.seq';
 // The database joins the records into one value, so that rows need not be parsed one by one (measured on SQLite: 5.8
 // million records/s instead of 0.9). The separator is part of the statement, and `last` is left out where it is not
 // needed, because SQLite evaluates both for each row: whole reads took a third longer.
 const joined = (pick: Pick, rows: string, separator: Separator, last = 'max(seq)') => `
-  (select cast($6::text || string_agg(body, '${separator}') as ${pick({ sqlite: 'blob', postgres: 'text' })}) as json,
+  (select cast($6::text || string_agg(value, '${separator}') as ${pick({ sqlite: 'blob', postgres: 'text' })}) as json,
           count(*) as count, ${last} as "lastSeq"
-   from ${rows}) as joined`;
+   from (${rows}) as found)`;
 const NEXT_SEQ = '(select next_seq from workflow where team_id = $1 and id = $2) as "nextSeq"';
 
-/** A statement for each separator. */
-const forEachSeparator = (make: (pick: Pick, separator: Separator) => string) => ({
-  ',': both((pick) => make(pick, ',')),
-  '\n': both((pick) => make(pick, '\n')),
-});
-const PAGE = forEachSeparator((pick, separator) => {
-  // SQLite finds the rows in this order anyway, and an inner select would make the query 25% slower.
-  const rows = pick({ sqlite: range(pick), postgres: sorted(range(pick)) });
-  return `select ${NEXT_SEQ}, joined.* from ${joined(pick, rows, separator, 'null')}`;
-});
-const FIRST_OF_PAGE = forEachSeparator(
-  (pick, separator) =>
-    `select ${NEXT_SEQ}, joined.* from ${joined(pick, sorted(range(pick), 'limit $7'), separator)}`,
-);
+/** A statement for each separator and each way to find the rows. */
+function statements(make: (pick: Pick, separator: Separator, of: Reading) => string) {
+  const forEach = (separator: Separator) => ({
+    all: both((pick) => make(pick, separator, 'all')),
+    few: both((pick) => make(pick, separator, 'few')),
+  });
+  return { ',': forEach(','), '\n': forEach('\n') };
+}
+// One of the two ways to find rows finds nothing. A union of the rows would make SQLite's query a quarter slower.
+const pageOf = (limit: string, last?: string) =>
+  statements((pick, separator, of) => {
+    const order = limit === '' && pick({ sqlite: true, postgres: false }) ? '' : IN_ORDER;
+    const scan = (end?: string) =>
+      joined(pick, `${scanned(pick, 'record.body', end)} ${order} ${limit}`, separator, last);
+    if (of === 'all') return `select ${NEXT_SEQ}, joined.* from ${scan('$4')} as joined`;
+    return `
+      with ${reading(pick)}
+      select ${NEXT_SEQ}, coalesce(one.json, other.json) as json, one.count + other.count as count,
+             coalesce(one."lastSeq", other."lastSeq") as "lastSeq"
+      from ${scan()} as one
+      cross join ${joined(pick, `${looked(pick, 'last.body')} ${limit}`, separator, last)} as other`;
+  });
+const PAGE = pageOf('', 'null::bigint');
+const FIRST_OF_PAGE = pageOf('limit $7');
 
 /**
  * Returns one page of a version: the records whose `seq` is greater than `afterSeq` and at most `afterSeq + rows`,
@@ -70,6 +76,8 @@ export async function page(
     teamId: string;
     workflowId: string;
     version: number;
+    /** Number of versions of the workflow, if known: a page is found faster if there are few. */
+    versions?: number;
     afterSeq: number;
     rows: number;
     limit?: number;
@@ -77,12 +85,13 @@ export async function page(
     lead?: string;
   },
 ): Promise<RecordPage> {
-  const { afterSeq, rows, version, limit, separator = ',', lead = '' } = input;
+  const { afterSeq, rows, version, versions, limit, separator = ',', lead = '' } = input;
+  const of = readingOf(versions);
   const end = afterSeq + rows;
   const at = [input.teamId, input.workflowId, afterSeq, end, version, lead] as const;
   const row = await (limit === undefined
-    ? view.db.get<PageRow>(PAGE[separator], ...at)
-    : view.db.get<PageRow>(FIRST_OF_PAGE[separator], ...at, limit));
+    ? view.db.get<PageRow>(PAGE[separator][of], ...at)
+    : view.db.get<PageRow>(FIRST_OF_PAGE[separator][of], ...at, limit));
   return toPage(view, input, row, { end, limit });
 }
 
@@ -91,23 +100,26 @@ const MAX_SEARCHED_BYTES = 8_388_608;
 
 // The end of the range is computed from lengths alone, without reading bodies. With the collation "C", `lower` changes
 // only ASCII letters.
-const SEARCH = forEachSeparator(
-  (pick, separator) => `
-  with range as materialized (
-    select coalesce(
-      (select min(seq) from (select seq, sum(octet_length(body)) over (order by seq) as bytes from ${range(pick)}) as sized
+const SEARCH = statements((pick, separator, of) => {
+  const rows = (value: (body: string) => string, table: string) => {
+    const end = (last: string) => `(select ${last} from ${table})`;
+    const scan = `select * from (${scanned(pick, value('record.body'), end('scanned'))} ${IN_ORDER}) as one`;
+    if (of === 'all') return `(${scan}) as found`;
+    return `(${scan} union all select * from (${looked(pick, value('last.body'), end('looked'))}) as other) as found`;
+  };
+  const size = (body: string) => `octet_length(${body})`;
+  const found = `select seq, value from ${rows(String, 'range')}
+    where strpos(lower(value collate "C"), lower($7::text collate "C")) > 0 limit $8`;
+  return `
+  with ${of === 'all' ? 'reading as materialized (select $4::bigint as scanned, $3::bigint as looked)' : reading(pick)},
+  range as materialized (
+    select "end", least("end", scanned) as scanned, least("end", looked) as looked
+    from reading cross join (select coalesce(
+      (select min(seq) from (select seq, sum(value) over (order by seq) as bytes from ${rows(size, 'reading')}) as sized
        where bytes >= ${MAX_SEARCHED_BYTES}),
-      $4) as "end")
-  select ${NEXT_SEQ}, (select "end" from range) as "end", joined.*
-  from ${joined(
-    pick,
-    sorted(
-      `${range(pick, '(select "end" from range)')} and strpos(lower(body collate "C"), lower($7::text collate "C")) > 0`,
-      'limit $8',
-    ),
-    separator,
-  )}`,
-);
+      $4::bigint) as "end" limit 1) as sized)
+  select ${NEXT_SEQ}, (select "end" from range) as "end", joined.* from ${joined(pick, found, separator)} as joined`;
+});
 
 /**
  * Finds records of a version whose JSON text contains `q`, ignoring the case of ASCII letters. `q` must be escaped as
@@ -120,6 +132,7 @@ export async function search(
     teamId: string;
     workflowId: string;
     version: number;
+    versions?: number;
     q: string;
     afterSeq: number;
     scan: number;
@@ -127,9 +140,9 @@ export async function search(
     separator?: Separator;
   },
 ): Promise<RecordPage> {
-  const { version, q, afterSeq, scan, limit, separator = ',' } = input;
+  const { version, versions, q, afterSeq, scan, limit, separator = ',' } = input;
   const row = await view.db.get<PageRow & { end: number }>(
-    SEARCH[separator],
+    SEARCH[separator][readingOf(versions)],
     input.teamId,
     input.workflowId,
     afterSeq,
@@ -204,13 +217,19 @@ export interface Compared {
   rows: ComparedRecord[];
 }
 
+interface HeldWorkflow {
+  workflowId: string;
+  version: number;
+  /** Number of versions that are stored, including the one that the attempt writes. */
+  versions: number;
+  nextSeq: number;
+}
+
 /** Returns the workflow of an attempt, and the version that the attempt writes. Throws FencedError. */
-async function heldWorkflow(
-  db: Sql,
-  held: AttemptLease,
-): Promise<{ workflowId: string; version: number; nextSeq: number }> {
-  const workflow = await db.get<{ workflowId: string; version: number; nextSeq: number }>`
-    select workflow.id as "workflowId", current_version + 1 as version, next_seq as "nextSeq"
+async function heldWorkflow(db: Sql, held: AttemptLease): Promise<HeldWorkflow> {
+  const workflow = await db.get<HeldWorkflow>`
+    select workflow.id as "workflowId", current_version + 1 as version,
+           current_version + 1 - pruned_version as versions, next_seq as "nextSeq"
     from job
     join workflow on workflow.team_id = job.team_id and workflow.id = job.workflow_id
     where job.team_id = ${held.teamId} and job.id = ${held.jobId} and job.attempt = ${held.attempt}
@@ -308,11 +327,17 @@ export async function compare(
   return { version, rows: rowsOf(joined, ids) };
 }
 
-const CURRENT = both(
-  (pick) => `
-  select seq from record
-  where ${inWorkflow(pick)} and seq > $3 and seq <= $4 and coalesce(removed_in, 0) = 0 order by seq`,
-);
+/** Rows that are visible in this version are current, because no version has such a number. */
+const LATER = 2_147_483_647;
+const CURRENT = {
+  all: both((pick) => `${scanned(pick, 'record.seq', '$4')} ${IN_ORDER}`),
+  few: both(
+    (pick) => `
+    with ${reading(pick)}
+    select seq from (${scanned(pick, 'record.seq')} ${IN_ORDER}) as one
+    union all select seq from (${looked(pick, 'last.seq')}) as other`,
+  ),
+};
 
 /**
  * Returns, in order, the `seq` of every current record among the `rows` numbers after `afterSeq`. With this list, a run
@@ -322,10 +347,17 @@ export async function currentSeqs(
   view: View,
   { held, afterSeq, rows }: { held: AttemptLease; afterSeq: number; rows: number },
 ): Promise<{ seqs: number[]; lastSeq: number; done: boolean }> {
-  const { workflowId, nextSeq } = await heldWorkflow(view.db, held);
+  const { workflowId, nextSeq, versions } = await heldWorkflow(view.db, held);
   const { teamId } = held;
   const end = afterSeq + rows;
-  const found = await view.db.all<{ seq: number }>(CURRENT, teamId, workflowId, afterSeq, end);
+  const found = await view.db.all<{ seq: number }>(
+    CURRENT[readingOf(versions)],
+    teamId,
+    workflowId,
+    afterSeq,
+    end,
+    LATER,
+  );
   const lastSeq = found.length > 0 ? end : await beforeNext(view, { teamId, workflowId }, end);
   return { seqs: found.map(({ seq }) => seq), lastSeq, done: lastSeq >= nextSeq - 1 };
 }

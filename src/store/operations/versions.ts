@@ -35,6 +35,8 @@ export interface DataVersion {
   /** 0 before the first published run. */
   number: number;
   oldest: number;
+  /** Number of readable versions. */
+  versions: number;
   /** Number of records. */
   total: number;
   /** An upper bound for the size of the version's longest record, in bytes. */
@@ -64,7 +66,7 @@ export async function version(
   // Version 0 is empty and has no row.
   const row = await view.db.get<Omit<DataVersion, 'fields'> & { fields: string }>(
     `select coalesce($3::bigint, workflow.current_version) as number, workflow.oldest_version as oldest,
-            workflow.erasures, coalesce(version.total, 0) as total, coalesce(version.largest, 0) as largest, version.bytes,
+            workflow.current_version - workflow.oldest_version + 1 as versions, workflow.erasures, coalesce(version.total, 0) as total, coalesce(version.largest, 0) as largest, version.bytes,
             coalesce(version.fields, '[]') as fields
      from workflow
      left join version on version.team_id = workflow.team_id and version.workflow_id = workflow.id

@@ -12,7 +12,7 @@ import { openStore } from '../open.ts';
 import { changes } from '../operations/history/changes.ts';
 import { recordChanges } from '../operations/history/record-history.ts';
 import { publish as publishIn } from '../operations/publish.ts';
-import { compare, currentSeqs, page } from '../operations/records.ts';
+import { compare, currentSeqs, page, search } from '../operations/records.ts';
 import { remove, stage, sweep } from '../operations/stage.ts';
 import { prune } from '../operations/versions.ts';
 import { type Part, type Statement, textOf, type Value, valuesOf } from '../sql.ts';
@@ -80,12 +80,19 @@ test('each statement uses the intended index in a team without statistics', asyn
   assert.ok(statements > 20, `${statements} statements`);
 });
 
-test('a record that 200 versions have changed costs no more to compare, publish or remove', async () => {
+test('a record that 200 versions have changed costs no more to read, compare, publish or remove', async () => {
   const at = await makeWorkflow(store, { team: 'changing' });
   const all = (version: number) =>
     Object.fromEntries(some(0, BATCH, `v${version}`).map(({ id }) => [id, `${version}`]));
   const versions = 200;
   for (let version = 1; version <= versions; version++) await publishRun(store, at, all(version));
+  for (const version of [100, versions]) {
+    const whole = { ...at, version, afterSeq: 0 };
+    assert.equal((await explaining((tx) => page(tx, { ...whole, rows: 2_000 }))).count, BATCH);
+    assert.equal((await explaining((tx) => page(tx, { ...whole, rows: 2_000, limit: 9 }))).count, 9);
+    const found = await explaining((tx) => search(tx, { ...whole, scan: 2_000, q: `${version}`, limit: 99 }));
+    assert.equal(found.count, BATCH);
+  }
   const range = { ...at, since: versions - 1, until: versions, limit: BATCH };
   const { rows } = await explaining((tx) => changes(tx, { ...range, after: null }));
   assert.equal(rows.length, BATCH);
@@ -101,6 +108,8 @@ test('a record that 200 versions have changed costs no more to compare, publish 
   );
 
   const held = await makeRunning(store, at);
+  const current = await explaining((tx) => currentSeqs(tx, { held, afterSeq: 0, rows: 2_000 }));
+  assert.equal(current.seqs.length, BATCH);
   await explaining((tx) => remove(tx, { held, seqs: Array.from({ length: BATCH }, (_, n) => n + 1) }));
   await explaining((tx) => publishIn(tx, { held, state: undefined, fields: [] }));
 });

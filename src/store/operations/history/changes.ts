@@ -1,8 +1,9 @@
 /** Lists the changes between two versions of the records. `records.ts` says how versions are stored. */
 import type { Definition } from '../../../model/workflow.ts';
-import { both, type Pick } from '../../sql.ts';
+import { both } from '../../sql.ts';
 import type { View } from '../../transaction.ts';
-import { hasId, inOrder, inWorkflow, ofWorkflow } from '../record-indexes.ts';
+import { hasId, inOrder, ofWorkflow } from '../record-indexes.ts';
+import { lastBy } from './visible-rows.ts';
 
 /** Where the next page of changes begins. */
 export interface ChangesCursor {
@@ -30,17 +31,6 @@ const MAX_BYTES = 8_388_608;
 // removed a row. A row that was added in between and is visible in the later version is an added or changed record; an
 // id has at most one such row. A row that is visible in the earlier version, was closed in between and has no row of
 // the same id in the later version is a removed record. Each call reads only one of the two indexes.
-
-/**
- * SQL for the newest row up to a version that has this `seq`. A record keeps its `seq` until it is removed, so that its
- * rows follow each other without a gap. The primary key ends with `added_in`, so that only this row is read, however many
- * versions have changed the record.
- */
-function lastBy(pick: Pick, column: string, seq: string, version: string): string {
-  return `(select ${column} from record last
-    where ${inWorkflow(pick, 'last')} and last.seq = ${seq} and last.added_in <= ${version}
-    order by last.added_in desc limit 1)`;
-}
 
 // A subquery looks up each record's row in the other version, by its `seq`, or if it was removed and added again, by its
 // id. Its `limit` keeps the planner from turning it into a join.
