@@ -1,12 +1,16 @@
 /** `flowhook quarantine`, on the database and on a server. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { after, test } from 'node:test';
 import { runCommand } from '../support/cli/commands.ts';
 import { startService } from '../support/service.ts';
 
 const CHECKED = 'source: { type: push }\nexpect: { fields: { price: { min: 0 } }, otherwise: quarantine }\n';
 const service = await startService({
-  workflows: { 'default/near.yaml': CHECKED, 'default/far.yaml': CHECKED },
+  workflows: { 'default/near.yaml': CHECKED, 'default/far.yaml': CHECKED, 'default/late.yaml': CHECKED },
 });
 after(() => service.stop());
 
@@ -89,4 +93,47 @@ test('mistakes are reported before a database is opened', async () => {
     const { code, stderr } = await runCommand(['quarantine', ...args], at);
     assert.equal(code, 2, stderr);
   }
+});
+
+test('with --all, what is set aside after the user was asked stays in the quarantine', async (t) => {
+  const push = (id: string) => {
+    const records = [{ id, price: -1 }, ...['x', 'y'].map((good) => ({ id: good, price: 1 }))];
+    return service.call('POST', '/v1/workflows/late/push', records);
+  };
+  await push('seen');
+  // Another run comes just before the call that the user has confirmed.
+  let arriving = 'unseen';
+  const proxy = createServer(async (request, response) => {
+    if (/\/(accept|drop)$/.test(request.url ?? '')) await push(arriving);
+    const { method = 'GET', url = '' } = request;
+    const headers = { 'x-api-key': service.key, 'content-type': 'application/json' };
+    const body = method === 'GET' ? undefined : await text(request);
+    const answer = await fetch(service.url + url, {
+      method,
+      headers,
+      ...(body === undefined ? {} : { body }),
+    });
+    response.writeHead(answer.status, { 'content-type': 'application/json' }).end(await answer.text());
+  });
+  proxy.listen(0, '127.0.0.1');
+  await once(proxy, 'listening');
+  t.after(() => proxy.close());
+  const { port } = proxy.address() as AddressInfo;
+  const decide = async (verb: string) => {
+    const done = await runCommand(['quarantine', verb, 'late', '--all', '--yes', '--json'], {
+      directory: service.directory,
+      environment: { FLOWHOOK_URL: `http://127.0.0.1:${port}`, FLOWHOOK_KEY: service.key },
+    });
+    assert.equal(done.code, 0, done.stderr);
+    return JSON.parse(done.stdout) as { accepted?: number; dropped?: number };
+  };
+  const left = async () => {
+    const { body } = await service.call('GET', '/v1/workflows/late/quarantine');
+    return (body as { records: { id: string }[] }).records.map(({ id }) => id);
+  };
+  assert.equal((await decide('accept')).accepted, 1);
+  assert.deepEqual(await left(), ['unseen']);
+  arriving = 'later';
+  assert.equal((await decide('drop')).dropped, 1);
+  assert.deepEqual(await left(), ['later']);
 });

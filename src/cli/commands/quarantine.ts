@@ -1,5 +1,6 @@
 /** `flowhook quarantine`: records that did not meet an expectation, and were set aside. */
 import type {
+  Flowhook,
   FlowhookError,
   QuarantinedRecord,
   QuarantineSelection,
@@ -132,8 +133,9 @@ async function acceptRecords(
   ids: string[],
   options: Options,
 ): Promise<void> {
-  const selection = selectionFrom(ids, options);
+  const given = selectionFrom(ids, options);
   await onWorkflow(target, workflow, async ({ client }, id) => {
+    const selection = await untilNow(client, id, given);
     await confirm(options, {
       what: `${wordsOf(selection)} in the quarantine of ${id} will be published as ${isOne(selection) ? 'it is' : 'they are'}`,
       otherwise: 'nothing was published',
@@ -148,8 +150,9 @@ async function acceptRecords(
 }
 
 async function dropRecords(target: Target, workflow: string, ids: string[], options: Options): Promise<void> {
-  const selection = selectionFrom(ids, options);
+  const given = selectionFrom(ids, options);
   await onWorkflow(target, workflow, async ({ client }, id) => {
+    const selection = await untilNow(client, id, given);
     await confirm(options, {
       what: `${wordsOf(selection)} will be permanently deleted from the quarantine of ${id}`,
       otherwise: 'nothing was deleted',
@@ -158,6 +161,18 @@ async function dropRecords(target: Target, workflow: string, ids: string[], opti
     print(options, done, [`dropped ${countWords(done.dropped, 'record')}`]);
     sayConflicts(done.conflicts);
   });
+}
+
+/** Leaves out what runs set aside while the user confirms. */
+async function untilNow(
+  client: Flowhook,
+  id: string,
+  selection: QuarantineSelection,
+): Promise<QuarantineSelection> {
+  if ('ids' in selection) return selection;
+  const { jobId, field } = selection;
+  const [newest] = await client.quarantine.list(id, { jobId, field, limit: 1 }).take(1);
+  return newest === undefined ? selection : { ...selection, untilJobId: newest.jobId };
 }
 
 function sayConflicts(conflicts: readonly Conflict[]): void {
