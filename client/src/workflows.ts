@@ -211,8 +211,7 @@ export class Workflows {
     workflowId: string,
     { since, until, type, field, filter, ...options }: CallOptions & ChangesOptions,
   ): Promise<Response> {
-    const fields = typeof field === 'string' ? [field] : field;
-    const query = { since, until, type, field: fields && { each: fields }, filter, format };
+    const query = { since, until, type, field: field && { each: [field].flat() }, filter, format };
     return this.#transport.stream({ ...options, path: `${pathOf(workflowId)}/changes`, query });
   }
 
