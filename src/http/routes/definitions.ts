@@ -86,8 +86,10 @@ export const putWorkflow: Operation<KeyedCall<'apiSecrets' | 'ceilings' | 'defin
           description: '`cron` with `timezone`, or `every`; and `missed` (only for `http`)',
         },
         overlap: { enum: OVERLAPS },
+        // `additionalProperties`: the check of definitions names all mistakes together.
         keep: {
           type: 'object',
+          additionalProperties: true,
           description:
             `Versions to keep: the newest \`versions\` (default: ${DEFAULT_KEEP.versions}, maximum: ${grouped(MOST_KEPT.versions)}), superseded ` +
             `at most \`days\` ago (default: ${DEFAULT_KEEP.days}, maximum: ${grouped(MOST_KEPT.days)})`,
@@ -108,10 +110,12 @@ export const putWorkflow: Operation<KeyedCall<'apiSecrets' | 'ceilings' | 'defin
         expect: {
           type: 'object',
           description: 'Expectations of the records, and what happens if they are not met',
+          additionalProperties: true,
           properties: {
             records: {
               type: 'object',
               description: 'Expectations of the number of records: counts, and percentages such as `20%`',
+              additionalProperties: true,
               properties: {
                 min: { type: 'integer', minimum: 0 },
                 max: { type: 'integer', minimum: 0 },
