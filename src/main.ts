@@ -18,6 +18,7 @@ const COMMANDS: readonly [name: string, load: () => Promise<(program: Command) =
   ['state', async () => (await import('./cli/commands/state.ts')).addState],
   ['quarantine', async () => (await import('./cli/commands/quarantine.ts')).addQuarantine],
   ['webhooks', async () => (await import('./cli/commands/webhooks.ts')).addWebhooks],
+  ['deliveries', async () => (await import('./cli/commands/all-deliveries.ts')).addAllDeliveries],
   ['feeds', async () => (await import('./cli/commands/feeds.ts')).addFeeds],
   ['events', async () => (await import('./cli/commands/events.ts')).addEvents],
   ['migrate', async () => (await import('./cli/commands/database.ts')).addMigrate],

@@ -65,5 +65,11 @@ export type {
 export type { News } from './stream.ts';
 export type { Call, CallOptions, KeyedOptions } from './transport.ts';
 export { NotVerified, verifyWebhook } from './verify-webhook.ts';
-export type { CreatedWebhook, DecisionState, DeliveryState, ReplaySelection } from './webhooks.ts';
+export type {
+  CreatedWebhook,
+  DecisionState,
+  DeliveryFilter,
+  DeliveryState,
+  ReplaySelection,
+} from './webhooks.ts';
 export type { Change, ChangesOptions, DataOptions, Definition, WorkflowDefinition } from './workflows.ts';

@@ -137,6 +137,12 @@ export interface DeliveryLastAttempt {
 export interface Delivery {
   id: string;
   webhookId: string;
+  /** Name of the webhook. `null` if it has none. */
+  webhookName: string | null;
+  /** URL of the webhook. `null` if it was removed long ago. */
+  webhookUrl: string | null;
+  /** Workflow of the event. `null` if the event is about the team. */
+  workflowId: string | null;
   eventId: string;
   eventType: 'workflow_queued' | 'workflow_started' | 'workflow_data_change' | 'workflow_schema_changed' | 'workflow_expectation_failed' | 'workflow_finished' | 'workflow_failed' | 'workflow_canceled' | 'workflow_stale' | 'workflow_recovered' | 'webhook_test' | 'webhook_paused' | 'webhook_failing' | 'webhook_digest';
   origin: 'event' | 'test' | 'replay';
@@ -192,6 +198,12 @@ export interface DeliveryDetailAttempt {
 export interface DeliveryDetail {
   id: string;
   webhookId: string;
+  /** Name of the webhook. `null` if it has none. */
+  webhookName: string | null;
+  /** URL of the webhook. `null` if it was removed long ago. */
+  webhookUrl: string | null;
+  /** Workflow of the event. `null` if the event is about the team. */
+  workflowId: string | null;
   eventId: string;
   eventType: 'workflow_queued' | 'workflow_started' | 'workflow_data_change' | 'workflow_schema_changed' | 'workflow_expectation_failed' | 'workflow_finished' | 'workflow_failed' | 'workflow_canceled' | 'workflow_stale' | 'workflow_recovered' | 'webhook_test' | 'webhook_paused' | 'webhook_failing' | 'webhook_digest';
   origin: 'event' | 'test' | 'replay';

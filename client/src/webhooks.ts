@@ -25,6 +25,21 @@ export type DecisionState = Decision['state'];
 /** `message`: what the call has done, and what may prevent deliveries. */
 export type CreatedWebhook = WebhookDetail & { message: string };
 
+/** Selects deliveries of a team. Each field that is given narrows the selection. */
+export interface DeliveryFilter {
+  webhookId?: string | undefined;
+  /** The workflow of the event. */
+  workflowId?: string | undefined;
+  state?: readonly DeliveryState[] | undefined;
+  event?: readonly Delivery['eventType'][] | undefined;
+  /** Of the last attempt: a status such as `503`, a class such as `5xx`, or `none` if there was no response. */
+  status?: string | undefined;
+  /** Text in the last error, or in the name or URL of the webhook; or the ID of the delivery or its event. */
+  q?: string | undefined;
+  since?: Date | string | undefined;
+  until?: Date | string | undefined;
+}
+
 /** Selects deliveries by creation time (default for `until`: now) and state (default: all that have not arrived). */
 export interface ReplaySelection {
   since: Date | string;
@@ -279,6 +294,13 @@ export class Deliveries {
 
   constructor(transport: Transport) {
     this.#transport = transport;
+  }
+
+  /** The deliveries to all webhooks of the team, newest first. @throws NotFound for the workflow */
+  list(options: ListOptions & DeliveryFilter = {}): Pages<Delivery> {
+    const { webhookId, workflowId, state, event, status, q, since, until, ...rest } = options;
+    const query = { webhookId, workflowId, state, event, status, q, since, until };
+    return pagesOf(this.#transport, 'deliveries', { ...rest, path: '/v1/deliveries', query });
   }
 
   /** A delivery with its event and attempts. @throws NotFound */

@@ -252,6 +252,11 @@ test('creates, updates, tests and pauses webhooks, and replays deliveries', asyn
   assert.equal((await events.get(eventId)).type, 'webhook_test');
   assert.equal((await deliveries.get(deliveryId)).event.id, eventId);
   assert.equal((await webhooks.deliveries(made.id).take(1))[0]?.id, deliveryId);
+  const found = await deliveries.list({ webhookId: made.id, q: deliveryId, since: new Date(0) }).take(9);
+  assert.deepEqual(
+    found.map(({ id, webhookUrl }) => [id, webhookUrl]),
+    [[deliveryId, receiver.url]],
+  );
   assert.match((await deliveries.curl(deliveryId)).command, /^curl /);
   assert.match((await deliveries.replay(deliveryId)).message, /now|again/);
   assert.equal((await webhooks.replay(made.id, [deliveryId])).length, 1);

@@ -30,6 +30,7 @@ const NOUNS = [
   'state',
   'quarantine',
   'webhooks',
+  'deliveries',
   'feeds',
   'events',
   'migrate',

@@ -101,6 +101,9 @@ export const OPERATIONS: readonly Line[] = [
     readWebhookSecret: 'GET /v1/integrations/webhooks/{webhookId=wh_*}/secret',
     rotateWebhookSecret: 'POST /v1/integrations/webhooks/{webhookId=wh_*}/rotate',
   }),
+  ...linesOf(() => import('../http/routes/all-deliveries.ts'), {
+    listDeliveries: 'GET /v1/deliveries',
+  }),
   ...linesOf(() => import('../http/routes/deliveries.ts'), {
     listWebhookDeliveries: 'GET /v1/integrations/webhooks/{webhookId=wh_*}/deliveries',
     readDelivery: 'GET /v1/deliveries/{deliveryId}',

@@ -1,5 +1,6 @@
 /** Every route: method, path, the scope that its key needs (`any`: any key; null: no key), and its operation. */
 import { type Route, route } from './route.ts';
+import { listDeliveries } from './routes/all-deliveries.ts';
 import { listRecordHistory, listWorkflowVersions, readWorkflowChanges } from './routes/changes.ts';
 import { readData } from './routes/data.ts';
 import { listEventDecisions, listWebhookDecisions } from './routes/decisions.ts';
@@ -138,6 +139,7 @@ export const routes: readonly Route[] = [
   route('POST', '/v1/integrations/webhooks/{webhookId=wh_*}/replay', 'webhooks', replayDeliveries),
   route('GET', '/v1/integrations/webhooks/{webhookId=wh_*}/replays/{replayId}', 'webhooks', readReplay),
   route('POST', '/v1/webhooks/try', 'read', tryWebhook),
+  route('GET', '/v1/deliveries', 'webhooks', listDeliveries),
   route('GET', '/v1/deliveries/{deliveryId}', 'webhooks', readDelivery),
   route('GET', '/v1/deliveries/{deliveryId}/curl', 'webhooks', readDeliveryCommand),
   route('POST', '/v1/deliveries/{deliveryId}/replay', 'webhooks', replayDelivery),

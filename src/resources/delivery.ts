@@ -20,8 +20,8 @@ import {
   time,
   withExample,
 } from '../std/shape.ts';
-import type { DeliverySummary } from '../store/operations/deliveries.ts';
-import type { Replay } from '../store/operations/replays.ts';
+import type { DeliverySummary } from '../store/operations/deliveries/deliveries.ts';
+import type { Replay } from '../store/operations/deliveries/replays.ts';
 import type { ReplayOutcome } from '../webhooks/replay.ts';
 import { eventResource } from './event.ts';
 import { ENDED, IDS, QUEUED, RECEIVER } from './examples.ts';
@@ -36,6 +36,9 @@ const outcome = {
 const summary = object({
   id: text(),
   webhookId: text(),
+  webhookName: nullable(text('Name of the webhook. `null` if it has none')),
+  webhookUrl: nullable(text('URL of the webhook. `null` if it was removed long ago')),
+  workflowId: nullable(text('Workflow of the event. `null` if the event is about the team')),
   eventId: text(),
   eventType: choice(EVENT_TYPES),
   origin: choice(DELIVERY_ORIGINS),
@@ -53,6 +56,9 @@ const summary = object({
 const delivered: Json<typeof summary> = {
   id: IDS.delivery,
   webhookId: IDS.webhook,
+  webhookName: null,
+  webhookUrl: RECEIVER,
+  workflowId: IDS.workflow,
   eventId: IDS.event,
   eventType: 'workflow_finished',
   origin: 'event',

@@ -6,8 +6,8 @@ import type { Webhook } from '../model/webhook.ts';
 import { countWords, grouped } from '../std/amounts.ts';
 import { type Chore, inSteps } from '../std/chore.ts';
 import { type ChoreDeps, choreOnOneNode } from '../store/on-one-node.ts';
-import type { HistoryPlace } from '../store/operations/deliveries.ts';
-import { keyOfMessage, type ReplayedDelivery } from '../store/operations/replays.ts';
+import type { HistoryPlace } from '../store/operations/deliveries/deliveries.ts';
+import { keyOfMessage, type ReplayedDelivery } from '../store/operations/deliveries/replays.ts';
 import { quietMs } from '../store/quiet.ts';
 import type { Store } from '../store/store.ts';
 

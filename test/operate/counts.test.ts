@@ -20,6 +20,8 @@ import {
 } from '../../src/store/conformance/setup.ts';
 import { openStore } from '../../src/store/open.ts';
 import { abandoned, type ClaimedJob } from '../../src/store/operations/attempts.ts';
+import { replaysRun } from '../../src/store/operations/deliveries/replay-steps.ts';
+import { search as searchDeliveries } from '../../src/store/operations/deliveries/search.ts';
 import { history } from '../../src/store/operations/events.ts';
 import { open as openFeed } from '../../src/store/operations/feeds/addresses.ts';
 import { list as listJobs } from '../../src/store/operations/job-lists.ts';
@@ -32,7 +34,6 @@ import {
 import { byHash } from '../../src/store/operations/keys.ts';
 import { laneNames, nextDueAt as nextDeliveryDueAt } from '../../src/store/operations/lanes.ts';
 import { compare, currentSeqs, page, search } from '../../src/store/operations/records.ts';
-import { replaysRun } from '../../src/store/operations/replay-steps.ts';
 import { settlementRow } from '../../src/store/operations/settle.ts';
 import { version } from '../../src/store/operations/versions.ts';
 import { get as getWorkflow, list as listWorkflows } from '../../src/store/operations/workflows.ts';
@@ -82,6 +83,8 @@ const MOST: Record<string, [statements: number, read: number, written: number]> 
   'the first page of jobs of a workflow': [2, 28, 0],
   'the first page of events': [2, 24, 0],
   'the first page of workflows': [1, 8, 0],
+  'the first page of deliveries': [2, 51, 0],
+  'the first page of failed deliveries of a webhook': [2, 5, 0],
   'schedules are looked at': [1, 2, 0],
   'the next due job, schedule and delivery are looked for': [7, 15, 0],
   'abandoned jobs are looked for': [1, 2, 0],
@@ -311,6 +314,14 @@ async function countAll(path: string, past: Past): Promise<Map<string, Work>> {
   await note(
     'the first page of workflows',
     counter.read((view) => listWorkflows(view, { teamId, limit: 10 })),
+  );
+  await note(
+    'the first page of deliveries',
+    counter.read((view) => searchDeliveries(view, { teamId, limit: 50 })),
+  );
+  await note(
+    'the first page of failed deliveries of a webhook',
+    counter.read((view) => searchDeliveries(view, { ...name, states: ['dead'], limit: 50 })),
   );
   await note(
     'schedules are looked at',

@@ -32,9 +32,9 @@ import {
 } from '../terminal.ts';
 import { dateWords } from '../times.ts';
 
-const STATES = `of ${DELIVERY_STATES.join(', ')}`;
-const DEFAULT_DELIVERIES = 20;
-const MAX_DELIVERIES = 1_000;
+export const STATES = `of ${DELIVERY_STATES.join(', ')}`;
+export const DEFAULT_DELIVERIES = 20;
+export const MAX_DELIVERIES = 1_000;
 /** The command waits for an attempt for longer than an attempt can take. */
 const WAIT_MS = 40_000;
 
@@ -124,7 +124,7 @@ async function sendTest(target: Target, webhook: string, options: Options): Prom
   });
 }
 
-const HEADS: readonly Head[] = [
+export const HEADS: readonly Head[] = [
   { name: 'delivery' },
   { name: 'state' },
   { name: 'event' },
@@ -144,7 +144,7 @@ async function listDeliveries(target: Target, webhook: string, options: Options)
   say('No deliveries found. To send a test event, run `flowhook webhooks test WEBHOOK`');
 }
 
-function cellsOf(delivery: Delivery): string[] {
+export function cellsOf(delivery: Delivery): string[] {
   const { id, state, origin, eventType, attempt, createdAt, lastAttempt } = delivery;
   return [
     id,

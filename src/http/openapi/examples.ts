@@ -179,6 +179,9 @@ const OWN_EXAMPLES: Readonly<Record<string, unknown>> = {
   'verifyWebhook.message': 'A mail with a link to confirm was sent to ops@example.org.',
   'resumeWebhook.message': 'Webhook resumed',
   'listWebhookDeliveries.state': 'dead,waiting',
+  'listDeliveries.state': 'dead,waiting',
+  'listDeliveries.event': 'workflow_data_change,workflow_failed',
+  'listDeliveries.q': 'acme',
   'replayWebhookDeliveries.request.application/json': { since: QUEUED },
   'replayWebhookDeliveries.answer.application/json': {
     message: `Replay ${IDS.replay} started. GET /v1/integrations/webhooks/${IDS.webhook}/replays/${IDS.replay} returns its progress`,

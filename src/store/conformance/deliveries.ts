@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import type { Attempt } from '../../model/delivery.ts';
 import { DEFAULT_WEBHOOK_SETTINGS } from '../../model/webhook.ts';
-import type { DeliveryFilter } from '../operations/deliveries.ts';
+import type { DeliveryFilter } from '../operations/deliveries/deliveries.ts';
 import { FAILED, HOLDER, load, OK, oneDelivery, settle, settlement, subscribe } from './sending.ts';
 import {
   allEvents,
@@ -114,6 +114,9 @@ export function testDeliveries(open: Open): void {
     const summary = {
       id: due.id,
       webhookId,
+      webhookName: null,
+      webhookUrl: 'https://a.test/*',
+      workflowId: 'people',
       eventId: due.eventId,
       messageId: null,
       eventType: 'workflow_queued',

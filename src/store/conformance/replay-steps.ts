@@ -1,7 +1,7 @@
 /** Replays of a selection, carried out in steps. */
 import assert from 'node:assert/strict';
 import type { DeliveryState } from '../../model/delivery.ts';
-import type { Replay } from '../operations/replays.ts';
+import type { Replay } from '../operations/deliveries/replays.ts';
 import { endAll, manyDeliveries, ORDERED, testEvents } from './many-deliveries.ts';
 import { FAILED, HOLDER, load, MANY, settle, settlement, subscribe } from './sending.ts';
 import { allSteps, caseWith, makeJob, makeMany, makeWorkflow, type Open } from './setup.ts';

@@ -11,6 +11,7 @@ import { testCanceling } from './canceling.ts';
 import { testClaims } from './claims.ts';
 import { testDecisions } from './decisions.ts';
 import { testDeliveries } from './deliveries.ts';
+import { testDeliverySearch } from './delivery-search.ts';
 import { testErasure } from './erasure.ts';
 import { testEventHistory } from './event-history.ts';
 import { testOutbox } from './events.ts';
@@ -100,6 +101,7 @@ export function testStore(open: () => Promise<Reusable>, options: { modelRuns: n
   testWebhooks(shared);
   testWebhookChanges(shared);
   testDeliveries(shared);
+  testDeliverySearch(shared);
   testLanes(shared);
   testMailAddresses(shared);
   testReplays(shared);

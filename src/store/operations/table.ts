@@ -6,7 +6,10 @@ import { batched, batches, leases, lookups, read, reads, write, writes } from '.
 import { dueTeams } from './agenda.ts';
 import * as attempts from './attempts.ts';
 import * as audit from './audit.ts';
-import * as deliveries from './deliveries.ts';
+import * as deliveries from './deliveries/deliveries.ts';
+import { replaying, replaysRun, stepReplay } from './deliveries/replay-steps.ts';
+import * as replays from './deliveries/replays.ts';
+import { search } from './deliveries/search.ts';
 import * as erasure from './erasure/erase.ts';
 import * as content from './erasure/find-content.ts';
 import * as events from './events.ts';
@@ -31,8 +34,6 @@ import { prune as pruneQuarantine } from './quarantine/prune.ts';
 import * as stagedQuarantine from './quarantine/staged.ts';
 import * as quotas from './quotas.ts';
 import * as records from './records.ts';
-import { replaying, replaysRun, stepReplay } from './replay-steps.ts';
-import * as replays from './replays.ts';
 import * as decisions from './rules/decisions.ts';
 import { forPeople } from './rules/for-people.ts';
 import { step } from './rules/steps.ts';
@@ -118,6 +119,7 @@ export const OPERATIONS = {
   },
   deliveries: {
     ...reads(deliveries, 'get', 'list', 'ofEvent'),
+    search: read(search, { prepares: true }),
     ...lookups(lanes, 'firstDueAt'),
     ...reads(lanes, 'nextDueAt'),
     settle: write(settlements.settle, { prepares: true }),

@@ -5,11 +5,11 @@ import {
   DELIVERY_STATES,
   type DeliveryOrigin,
   type DeliveryState,
-} from '../../model/delivery.ts';
-import type { EventType } from '../../model/event.ts';
-import type { InTeam } from '../rows.ts';
-import { Part } from '../sql.ts';
-import type { View } from '../transaction.ts';
+} from '../../../model/delivery.ts';
+import type { EventType } from '../../../model/event.ts';
+import type { InTeam } from '../../rows.ts';
+import { Part } from '../../sql.ts';
+import type { View } from '../../transaction.ts';
 
 /** Selects deliveries of a webhook by their creation time, in epoch milliseconds. Both bounds are inclusive. */
 export interface DeliveryFilter {
@@ -23,6 +23,11 @@ export interface DeliveryFilter {
 export interface DeliverySummary {
   id: string;
   webhookId: string;
+  /** Name and URL of the webhook; null if the webhook has no name, or was removed permanently. */
+  webhookName: string | null;
+  webhookUrl: string | null;
+  /** The workflow of the event; null if the event is about the team. */
+  workflowId: string | null;
   eventId: string;
   /** The id of a message of its own, about records whose cooldown has ended; null: the id of the event is sent. */
   messageId: string | null;
@@ -50,16 +55,19 @@ export interface LastAttempt {
   at: number;
 }
 
-type SummaryRow = Omit<DeliverySummary, 'last'> & LastAttempt;
+export type SummaryRow = Omit<DeliverySummary, 'last'> & LastAttempt;
 
-const COLUMNS = new Part(`
-  delivery.id, delivery.webhook_id as "webhookId", event.id as "eventId",
+export const COLUMNS = new Part(`
+  delivery.id, delivery.webhook_id as "webhookId", webhook.name as "webhookName", webhook.url as "webhookUrl",
+  event.workflow_id as "workflowId", event.id as "eventId",
   delivery.message_id as "messageId", event.type as "eventType", delivery.origin, delivery.state, delivery.attempt, delivery.next_at as "nextAt",
   delivery.created_at as "createdAt", attempt.outcome, attempt.status, attempt.error, attempt.started_at as at`);
-const JOINS = `
+export const JOINS = `
   join event on event.team_id = delivery.team_id and event.sequence = delivery.event_sequence
   left join attempt on attempt.team_id = delivery.team_id and attempt.delivery_id = delivery.id
-                   and attempt.number = delivery.attempt`;
+                   and attempt.number = delivery.attempt
+  left join webhook on webhook.team_id = delivery.team_id and webhook.id = delivery.webhook_id`;
+
 /** Returns a delivery with the body that it sends, the body of its event, and its attempts, oldest first. */
 export async function get(
   view: View,

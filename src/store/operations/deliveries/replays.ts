@@ -4,12 +4,14 @@
  * delivery becomes due; otherwise the message is sent in a new delivery. `replay-steps.ts` carries out replays of a selection.
  */
 
-import { DELIVERY_STATES, type DeliveryState } from '../../model/delivery.ts';
-import { newId } from '../../std/id.ts';
-import type { InTeam } from '../rows.ts';
-import { both, forEach, Part } from '../sql.ts';
-import type { LaneName, Tx, View } from '../transaction.ts';
-import { touchLane } from './agenda.ts';
+import { DELIVERY_STATES, type DeliveryState } from '../../../model/delivery.ts';
+import { newId } from '../../../std/id.ts';
+import type { InTeam } from '../../rows.ts';
+import { both, forEach, Part } from '../../sql.ts';
+import type { LaneName, Tx, View } from '../../transaction.ts';
+import { touchLane } from '../agenda.ts';
+import { type IdempotencyKey, once } from '../idempotency.ts';
+import { IS_ORDERED, OF_WEBHOOK } from '../lanes.ts';
 import {
   type DeliveryFilter,
   type DeliverySummary,
@@ -18,8 +20,6 @@ import {
   ofStates,
   toSummary,
 } from './deliveries.ts';
-import { type IdempotencyKey, once } from './idempotency.ts';
-import { IS_ORDERED, OF_WEBHOOK } from './lanes.ts';
 
 /** A replay of selected deliveries, carried out in steps in the background. */
 export interface Replay {

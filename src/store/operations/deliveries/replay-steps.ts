@@ -7,13 +7,13 @@
  * step.
  */
 
-import type { DeliveryState } from '../../model/delivery.ts';
-import { newId } from '../../std/id.ts';
-import type { Page } from '../page.ts';
-import { Part } from '../sql.ts';
-import type { LaneName, Tx, View } from '../transaction.ts';
-import { touchLane } from './agenda.ts';
-import { IS_ORDERED } from './lanes.ts';
+import type { DeliveryState } from '../../../model/delivery.ts';
+import { newId } from '../../../std/id.ts';
+import type { Page } from '../../page.ts';
+import { Part } from '../../sql.ts';
+import type { LaneName, Tx, View } from '../../transaction.ts';
+import { touchLane } from '../agenda.ts';
+import { IS_ORDERED } from '../lanes.ts';
 import {
   addReplayed,
   ask,
