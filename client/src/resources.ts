@@ -70,6 +70,10 @@ export interface WebhookDetail {
   events: string[];
   /** Name for people. `null` if there is none. */
   name: string | null;
+  /** Purpose of the webhook, for people. `null` if there is none. */
+  description: string | null;
+  /** Words by which the list is filtered. */
+  labels: string[];
   /** Expression that decides what is sent (Common Expression Language). `null` if all is sent. */
   filter: string | null;
   /** Form of the body. */
@@ -731,7 +735,7 @@ export interface AuditLine {
   /** `x-request-id` of the request, for finding it in the log. `null` if there was no request. */
   requestId: string | null;
   summary: string;
-  /** Erasure report: what was found and where. Empty for other operations. */
+  /** Erasure report: what was found and where; or URL and events of a webhook, `before` and `after` a change, without what may be secret in a URL. Empty for other operations. */
   details: Record<string, unknown>;
 }
 
@@ -1500,6 +1504,10 @@ export interface NewWebhook {
   workflowId?: string | null;
   /** Name for people. `null` for none. */
   name?: string | null;
+  /** Purpose of the webhook, for people. `null` for none. */
+  description?: string | null;
+  /** Words by which the list is filtered. */
+  labels?: string[];
   /** Expression in the Common Expression Language that decides which events, or which of their differences, are sent. `null` to send all. */
   filter?: string | null;
   /** Form of the body: `standard`, `cloudevents` (CloudEvents 1.0, structured mode), `template`, a message for people (`slack`, `discord`, `teams`), or `mail`, which only `mailto:` has. `null` for `mail` if the URL is `mailto:`, otherwise `standard`. */
@@ -1518,8 +1526,18 @@ export interface NewWebhook {
 }
 
 export interface WebhookChanges {
+  /** New callback URL: absolute, http or https; or `mailto:` with one address. */
+  url?: string;
+  /** Event names or aliases from `GET /v1/events/types`, or `*` for all. */
+  events?: string[];
+  /** `true` to replace the secret immediately, for example because somebody else receives at the new URL. `POST …/rotate` replaces it with an overlap. */
+  rotateSecret?: boolean;
   /** Name for people. `null` for none. */
   name?: string | null;
+  /** Purpose of the webhook, for people. `null` for none. */
+  description?: string | null;
+  /** Words by which the list is filtered. */
+  labels?: string[];
   /** Expression in the Common Expression Language that decides which events, or which of their differences, are sent. `null` to send all. */
   filter?: string | null;
   /** Form of the body: `standard`, `cloudevents` (CloudEvents 1.0, structured mode), `template`, a message for people (`slack`, `discord`, `teams`), or `mail`, which only `mailto:` has. `null` for `mail` if the URL is `mailto:`, otherwise `standard`. */

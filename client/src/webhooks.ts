@@ -22,7 +22,7 @@ import { type CallOptions, type KeyedOptions, randomKey, type Transport } from '
 export type DeliveryState = Delivery['state'];
 export type DecisionState = Decision['state'];
 
-/** `message`: what the call has done, and what may prevent deliveries. */
+/** `message`: what the call that created or changed it has done, and what may prevent deliveries. */
 export type CreatedWebhook = WebhookDetail & { message: string };
 
 /** Selects deliveries of a team. Each field that is given narrows the selection. */
@@ -144,9 +144,21 @@ export class Webhooks {
     return this.#transport.json({ ...options, path: pathOf(webhookId) });
   }
 
-  /** Changes the given fields. @throws NotFound */
-  update(webhookId: string, changes: WebhookChanges, options: CallOptions = {}): Promise<WebhookDetail> {
-    return this.#change({ ...options, method: 'PATCH', path: pathOf(webhookId), json: changes });
+  /**
+   * Changes the given fields. Waiting deliveries go to a new `url`; new `events` apply to later events.
+   *
+   * @throws NotFound; Conflict if another webhook has the same workflow, URL, events and filter
+   */
+  async update(
+    webhookId: string,
+    changes: WebhookChanges,
+    options: CallOptions = {},
+  ): Promise<CreatedWebhook> {
+    const call = { ...options, method: 'PATCH', path: pathOf(webhookId), json: changes };
+    const { message, webhook } = await this.#transport.json<{ message: string; webhook: WebhookDetail }>(
+      call,
+    );
+    return { ...webhook, message };
   }
 
   /** The secret with which a receiver verifies `v1` signatures. @throws NotFound */

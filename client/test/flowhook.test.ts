@@ -270,9 +270,17 @@ test('creates, updates, tests and pauses webhooks, and replays deliveries', asyn
     events: ['workflow_failed'],
     workflowId: 'people',
     name: 'Late failures',
+    labels: ['customer:acme'],
     filter: 'event.sequence > 1000000',
   });
-  assert.deepEqual([filtered.workflowId, filtered.name], ['people', 'Late failures']);
+  assert.deepEqual(
+    [filtered.workflowId, filtered.name, filtered.labels],
+    ['people', 'Late failures', ['customer:acme']],
+  );
+  const moved = await webhooks.update(filtered.id, { url: `${receiver.url}/moved`, events: ['job.failed'] });
+  assert.deepEqual([moved.url, moved.events], [`${receiver.url}/moved`, ['job.failed']]);
+  assert.match(moved.message, /^Webhook updated: it sends to the new URL\./);
+  await webhooks.update(filtered.id, { url: receiver.url });
   assert.equal((await webhooks.update(filtered.id, { filter: null, name: null })).filter, null);
   assert.deepEqual(await webhooks.decisions(made.id, { state: ['sent'] }).take(1), []);
   assert.deepEqual(await events.decisions(eventId).take(1), []);

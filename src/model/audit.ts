@@ -58,7 +58,7 @@ export interface Change {
   summary: string;
   /** For erasures: keyed hash of the erased person. */
   subject?: string;
-  /** For erasures: what was found, and where. */
+  /** For erasures: what was found, and where. For webhooks that were moved: where they sent which events, and send now. */
   details?: unknown;
 }
 

@@ -18,6 +18,10 @@ export interface Webhook {
   events: string[];
   /** A name for people; null: none. */
   name: string | null;
+  /** What the webhook is for; null: none. */
+  description: string | null;
+  /** Words by which people find webhooks, such as `customer:acme`, in the order in which they were given. */
+  labels: string[];
   /** What the webhook receives; null: every event that it is subscribed to. */
   rule: Rule | null;
   /** The number of the rule: each new rule of a webhook has a higher one. Null without a rule. */
@@ -131,6 +135,39 @@ export function nameMistake(name: unknown): string | undefined {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what must be refused.
   if (isText && name.length <= MAX_WEBHOOK_NAME && !/[\u0000-\u001f\u007f]/.test(name)) return undefined;
   return `\`name\` must be a string of 1 to ${MAX_WEBHOOK_NAME} characters on one line, or null for no name`;
+}
+
+export const MAX_DESCRIPTION = 500;
+export const MAX_LABELS = 20;
+export const MAX_LABEL = 64;
+
+/** Describes an invalid description of a webhook; undefined if it is valid. */
+export function descriptionMistake(description: unknown): string | undefined {
+  const isText = typeof description === 'string' && description.trim() !== '' && description.isWellFormed();
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what must be refused.
+  const isPlain = isText && !/[\u0000-\u0009\u000b-\u001f\u007f]/.test(description);
+  if (isPlain && description.length <= MAX_DESCRIPTION) return undefined;
+  return `\`description\` must be a string of 1 to ${MAX_DESCRIPTION} characters without control characters, or null for none`;
+}
+
+/** Describes invalid labels of a webhook; undefined if they are valid. */
+export function labelsMistake(labels: unknown): string | undefined {
+  if (!Array.isArray(labels)) return '`labels` must be an array of texts, such as ["customer:acme"]';
+  if (labels.length > MAX_LABELS) {
+    return `\`labels\` must contain at most ${MAX_LABELS} labels, found ${labels.length}`;
+  }
+  const bad = labels.findIndex((label) => !isLabel(label));
+  if (bad !== -1) {
+    return `\`labels[${bad}]\` must be a string of 1 to ${MAX_LABEL} characters on one line, without spaces at its ends`;
+  }
+  const twice = labels.findIndex((label, at) => labels.indexOf(label) < at);
+  return twice === -1 ? undefined : `\`labels[${twice}]\` repeats another label. Remove one`;
+}
+
+function isLabel(label: unknown): boolean {
+  const isText = typeof label === 'string' && label !== '' && label === label.trim() && label.isWellFormed();
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what must be refused.
+  return isText && label.length <= MAX_LABEL && !/[\u0000-\u001f\u007f]/.test(label);
 }
 
 /** `pausedReason` of a webhook that sends mail to an address that nobody has confirmed yet. */

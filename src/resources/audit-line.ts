@@ -34,7 +34,10 @@ export const auditLineResource = named(
       text('`x-request-id` of the request, for finding it in the log. `null` if there was no request'),
     ),
     summary: text(),
-    details: anyObject('Erasure report: what was found and where. Empty for other operations'),
+    details: anyObject(
+      'Erasure report: what was found and where; or URL and events of a webhook, `before` and `after` a change, without ' +
+        'what may be secret in a URL. Empty for other operations',
+    ),
   }),
   {
     id: IDS.auditLine,

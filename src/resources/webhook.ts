@@ -92,6 +92,8 @@ const detail = object({
   url: text(),
   events: list(text()),
   name: nullable(text('Name for people. `null` if there is none')),
+  description: nullable(text('Purpose of the webhook, for people. `null` if there is none')),
+  labels: list(text(), 'Words by which the list is filtered'),
   filter: nullable(
     text('Expression that decides what is sent (Common Expression Language). `null` if all is sent'),
   ),
@@ -167,6 +169,8 @@ const detailExample = {
   url: RECEIVER,
   events,
   name: 'Cheaper by 5 %',
+  description: 'Lower prices, for the shop of Acme',
+  labels: ['customer:acme'],
   filter: 'fallsBy(previous.price, record.price, "5%")',
   format: 'standard',
   template: null,

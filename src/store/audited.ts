@@ -4,9 +4,11 @@
  * the reason for having no audit line, in `audited.test.ts`.
  */
 import { type Author, type Change, OF_INSTANCE, type Target } from '../model/audit.ts';
+import { maskedUrl } from '../model/messages/destination.ts';
 import type { OwnQuotas } from '../model/quota.ts';
 import { bytesWords, countWords } from '../std/amounts.ts';
 import { add } from './operations/audit.ts';
+import type { ChangedWebhook } from './operations/webhooks/change.ts';
 import type { Store } from './store.ts';
 import type { Tx } from './transaction.ts';
 
@@ -117,13 +119,13 @@ export const AUDITED = {
         target: at('webhook', id),
         summary: overlapMs === 0 ? 'new secret' : `new secret; both sign for ${overlapMs / 3_600_000} h`,
       },
-    change: ({ id, settings = {}, headers, name, rule }, webhook) =>
-      webhook && {
-        target: at('webhook', id),
-        summary: [...Object.keys(settings), ...Object.entries({ headers, name, rule }).flatMap(given)].join(
-          ', ',
-        ),
-      },
+    change: ({ id, settings = {}, ...others }, webhook) => {
+      if (webhook === undefined) return undefined;
+      const { url, events, secret, headers, name, description, labels, rule } = others;
+      const values = { url, events, secret, headers, name, description, labels, rule };
+      const names = [...Object.keys(settings), ...Object.entries(values).flatMap(given)];
+      return { target: at('webhook', id), summary: names.join(', '), ...moved(webhook) };
+    },
     pause: ({ id }, webhook) => webhook && { target: at('webhook', id), summary: '' },
     resume: ({ id }, webhook) => webhook && { target: at('webhook', id), summary: '' },
     verify: ({ id }, webhook) => webhook && { target: at('webhook', id), summary: 'by the link in a mail' },
@@ -174,6 +176,13 @@ export const AUDITED = {
     remove: ({ id }, isGone) => (isGone ? { target: at('inspector', id), summary: '' } : undefined),
   },
 } satisfies Table;
+
+/** Where a webhook sent which events, and where it sends which now, if that has changed. */
+function moved({ was, ...webhook }: ChangedWebhook): Pick<Described, 'details'> {
+  if (was === undefined) return {};
+  const shown = ({ url, events, rule }: typeof was) => ({ url: maskedUrl(url, rule), events });
+  return { details: { before: shown(was), after: shown(webhook) } };
+}
 
 function signedIn({ teamId, keyId }: { teamId: string; keyId: string }, how: string): Described {
   return { teamId, keyId, action: 'sessions.begin', target: at('key', keyId), summary: how };

@@ -8,8 +8,8 @@ import { Problem } from '../model/error.ts';
 import { type InspectedRequest, type InspectedSignature, MAX_INSPECTED } from '../model/inspector.ts';
 import type { Clock } from '../std/clock.ts';
 import { Shares } from '../std/fair-share.ts';
+import { addressWarning } from './destination-words.ts';
 import { openSecretKey, type WebhookDeps } from './sealed.ts';
-import { addressWarning } from './subscribe.ts';
 
 /**
  * Maximum number of concurrent requests of all inspectors, shared by teams. Each request uses at most 64 KiB of memory.

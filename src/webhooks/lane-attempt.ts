@@ -1,5 +1,5 @@
 /** One attempt to send a delivery: opens the webhook's secrets, sends the request, and decides what follows. */
-import { afterAttempt, type DueDelivery } from '../model/delivery.ts';
+import { afterAttempt, type DueDelivery, type NextStep } from '../model/delivery.ts';
 import { pauseReason, restAfter, verdictOf } from '../model/lane.ts';
 import { isMailUrl } from '../model/messages/mail-address.ts';
 import type { TeamDispatchers } from '../net/dispatcher.ts';
@@ -52,6 +52,7 @@ export function createAttemptDelivery(input: {
   return async (lane, delivery, signal) => {
     // A request that is sent while the circuit breaker is open is the probe of the breaker.
     const probe = lane.health.state === 'open';
+    const { url } = lane.due;
     const own = tracing?.under(delivery.trace);
     const traced = own ?? tracedByOthers(delivery.trace);
     let sent: Sent;
@@ -86,7 +87,9 @@ export function createAttemptDelivery(input: {
       lane.release(delivery.id);
       return 'cut';
     }
-    return conclude({ lane, delivery, sent, traced, probe, nowMs: store.now(), random: random(), observer });
+    const hasMoved = lane.due.url !== url;
+    const nowMs = store.now();
+    return conclude({ lane, delivery, sent, traced, probe, hasMoved, nowMs, random: random(), observer });
   };
 
   /**
@@ -162,19 +165,27 @@ function conclude(input: {
   traced: Traced;
   /** Whether the attempt was the probe of an open circuit breaker. */
   probe: boolean;
+  /** Whether the webhook got another URL during the attempt. */
+  hasMoved: boolean;
   nowMs: number;
   random: number;
   observer: Observer;
 }): Conclusion {
-  const { lane, delivery, sent, probe, nowMs, random } = input;
+  const { lane, delivery, sent, probe, hasMoved, nowMs, random } = input;
   const { attempt, retryAfterMs } = sent;
   const { outcome, status, durationMs: tookMs, error } = attempt;
   const number = delivery.attempt + 1;
-  const next = afterAttempt({ outcome, status, attempt: number, nowMs, random, retryAfterMs });
+  // A failure of the old endpoint says nothing about the new one, which gets the delivery immediately.
+  const next: NextStep =
+    hasMoved && outcome !== 'ok'
+      ? { state: 'waiting', nextAt: nowMs }
+      : afterAttempt({ outcome, status, attempt: number, nowMs, random, retryAfterMs });
 
   const verdict = verdictOf(attempt);
   const restMs = restAfter(retryAfterMs, next.state === 'waiting' ? next.nextAt - nowMs : 0);
-  const { before, health, breaker } = lane.concluded({ verdict, tookMs, probe, restMs, nowMs, random });
+  const { before, health, breaker } = hasMoved
+    ? { before: lane.health, health: null, breaker: undefined }
+    : lane.concluded({ verdict, tookMs, probe, restMs, nowMs, random });
 
   const { teamId, id: deliveryId, webhookId, eventId, eventType } = delivery;
   input.observer.deliveryAttemptDone?.({

@@ -190,6 +190,12 @@ test('a lane whose webhook was resumed starts over', () => {
   );
 });
 
+test('a lane whose webhook has another URL forgets what it has learned', () => {
+  const lane = newLane({}, 1_000, { state: 'open', restsUntil: 99_000, failures: 12 });
+  lane.update({ ...lane.due, url: 'http://other.example/', failingSince: null }, 1);
+  assert.deepEqual(lane.health, startHealth(null));
+});
+
 test('a read from before a failure was stored does not count as resumed', () => {
   const lane = newLane({}, null, { state: 'open' });
   lane.failingWritten(5);

@@ -172,6 +172,14 @@ export class Lane {
     if (due.epoch !== this.#due.epoch) this.#breaker = due.breaker;
     if (this.#leasedAtMs === undefined || due.epoch !== this.#due.epoch) this.#leasedAtMs = askedMs;
     this.#usedAtMs = askedMs;
+    if (due.url !== this.#due.url) {
+      // What the lane has learned is about another endpoint.
+      this.#health = startHealth(due.failingSince);
+      this.#breaker = due.breaker;
+      this.#failingWrittenMs = due.failingSince === null ? undefined : Number.NEGATIVE_INFINITY;
+      this.#withoutResponse = 0;
+      this.#wellAt = 0;
+    }
     const written = this.#failingWrittenMs;
     if (due.failingSince === null && written !== undefined && written < askedMs) {
       // The webhook was resumed, which resets its failures, so the lane starts slowly again.

@@ -313,3 +313,25 @@ test('a node without an SMTP server refuses addresses, and names the setting', a
   assert.match(String((answer.body as Json).error), /FLOWHOOK_SMTP_URL.*flowhook\.yaml/);
   await plain.stop();
 });
+
+test('a webhook that gets another address waits until its owner confirms it, with a link of its own', async () => {
+  const { id } = await confirmed('old@example.org', { name: 'Moves' });
+  const path = `${HOOKS}/${id}`;
+  const before = smtp.mails.length;
+  const { message, webhook } = await call('PATCH', path, { url: 'mailto:new@Example.ORG' });
+  assert.match(String(message), /It is paused until its address is verified\. A mail .* new@example\.org\.$/);
+  const { url, state, verifiedAt, format } = webhook as Json;
+  assert.deepEqual([url, state, verifiedAt, format], ['mailto:new@example.org', 'paused', null, 'mail']);
+  const asked = await smtp.mail(before + 1);
+  assert.equal(asked.to, 'new@example.org');
+  assert.equal((await fetch(linkIn(asked, 'verify'), { method: 'POST' })).status, 200);
+  assert.equal((await call('GET', path)).state, 'active');
+  const [status, code, sentence] = await refusal('PATCH', path, { url: 'mailto:new@elsewhere.test' });
+  assert.deepEqual([status, code], [400, 'field_invalid']);
+  assert.match(sentence, /^`url`: /);
+
+  const web = (await call('PATCH', path, { url: 'http://127.0.0.1:9/web' })).webhook as Json;
+  assert.deepEqual([web.state, web.format, web.verifiedAt], ['active', 'standard', null]);
+  const gone = await fetch(linkIn(asked, 'verify'), { method: 'POST' });
+  assert.equal(gone.status, 404, 'the link was made for the address');
+});

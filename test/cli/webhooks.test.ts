@@ -78,6 +78,15 @@ test('a webhook is subscribed, set, tested, paused, rotated and unsubscribed', a
 
   const wide = (await run('subscribe', `${receiver.url}/3`, '--events', 'job.failed')).stdout.trim();
   assert.match((await run('show', wide)).stdout, /^workflow +default\/\*$/m);
+  const moved = await run(
+    ...['set', wide, '--to', `${receiver.url}/4`, '--events', 'job.finished', '--rotate-secret'],
+    ...['--description', 'For Acme', '--label', 'customer:acme', '--label', 'b'],
+  );
+  assert.match(moved.stdout, /^description +For Acme\nlabels +customer:acme, b$/m);
+  assert.match(moved.stdout, /^url +http:\S+\/4\nevents +job\.finished$/m);
+  assert.match(moved.stderr, /it sends to the new URL\.[\s\S]*webhooks secret wh_/);
+  const bare = await run('set', wide, '--no-description', '--no-labels');
+  assert.doesNotMatch(bare.stdout, /^(description|labels) /m);
   await run('unsubscribe', wide, '--yes');
 
   const again = await run('replay', delivery, '--wait', '--json');

@@ -13,7 +13,7 @@ import { FORMATS_FOR_PEOPLE, type FormatForPeople } from '../../model/rule.ts';
 import { destinationMistake, nameMistake } from '../../model/webhook.ts';
 import type { Command } from '../command.ts';
 import { UsageError } from '../exit.ts';
-import { type Options, oneOf } from '../options.ts';
+import { type Options, oneOf, repeated } from '../options.ts';
 import { onTarget, onWorkflow, soleTeam, type Target, type TargetTeam } from '../target.ts';
 import { print, say } from '../terminal.ts';
 import { eventNames } from './listen.ts';
@@ -70,11 +70,11 @@ export function addDestinations(webhooks: Command): void {
       `events to subscribe to, comma-separated (default: *, all events; for people: ${EVENTS_FOR_PEOPLE})`,
     )
     .withValues('--events', EVENT_TYPES)
-    .option('--name <text>', 'name of the webhook')
     .option(
       '--team <slug>',
       'team of the webhook, if several teams have a workflow with this id or the workflow is omitted',
     );
+  addTextFlags(subscribing);
   onTarget(addRuleFlags(subscribing, { removes: false }), subscribe, {
     check: async (first: string | undefined, second: string | undefined, options) =>
       void (await wantedFrom(first, second, options)),
@@ -271,7 +271,7 @@ function isPlace(text: string): boolean {
 }
 
 /** @throws UsageError if the URL is not valid for a webhook */
-function rejectInvalidUrl(url: string): void {
+export function rejectInvalidUrl(url: string): void {
   const mistake = destinationMistake(url)?.replace('`webhookUrl`', `The URL "${url}"`);
   if (mistake === undefined) return;
   if (url.includes('@') && !url.includes('://') && !/^mailto:/i.test(url))
@@ -295,14 +295,28 @@ function rejectUnreadable(url: string, { format }: WebhookChanges): void {
   );
 }
 
-/** Returns the name and the rule that the flags set. @throws UsageError */
+/** Adds the flags for what people write about a webhook. */
+export function addTextFlags(command: Command): void {
+  command
+    .option('--name <text>', 'name of the webhook')
+    .option('--description <text>', 'what the webhook is for')
+    .option(
+      '--label <label>',
+      'word by which the webhook is found, such as customer:acme (repeatable); replaces all labels set before',
+      repeated,
+    );
+}
+
+/** Returns the texts and the rule that the flags set. @throws UsageError */
 export async function namedFieldsFrom(
   options: Options,
   { isForPeople }: { isForPeople?: boolean } = {},
 ): Promise<WebhookChanges> {
-  const { name } = options;
+  const { name, description, label, labels } = options;
   return {
     ...(name === undefined ? {} : { name: name === false ? null : String(name) }),
+    ...(description === undefined ? {} : { description: description === false ? null : String(description) }),
+    ...(labels === false ? { labels: [] } : label === undefined ? {} : { labels: label as string[] }),
     ...(await ruleFieldsFrom(options, { isForPeople })),
   };
 }

@@ -3,10 +3,11 @@
  * subcommands.
  */
 import type { WebhookChanges, WebhookDetail } from '../../../client/src/flowhook-client.ts';
+import { EVENT_TYPES } from '../../model/event.ts';
 import { destinationWords } from '../../model/messages/destination.ts';
 import { reasonMistake } from '../../model/webhook.ts';
 import { grouped } from '../../std/amounts.ts';
-import { changesFrom, DEFAULT_OVERLAP_HOURS, MAX_OVERLAP_HOURS } from '../../webhooks/subscribe.ts';
+import { changesFrom, DEFAULT_OVERLAP_HOURS, MAX_OVERLAP_HOURS } from '../../webhooks/change-webhook.ts';
 import type { Command } from '../command.ts';
 import { UsageError } from '../exit.ts';
 import { oneLine } from '../job-words.ts';
@@ -15,8 +16,8 @@ import { onTarget, onWebhook, onWorkflow, type Target, type TargetTeam } from '.
 import { addYes, confirm, fields, type Head, print, say, table } from '../terminal.ts';
 import { agoWords, dateWords, elapsedWords } from '../times.ts';
 import { addDeliveries } from './deliveries.ts';
-import { addDestinations, namedFieldsFrom } from './destinations.ts';
-import { addListen } from './listen.ts';
+import { addDestinations, addTextFlags, namedFieldsFrom, rejectInvalidUrl } from './destinations.ts';
+import { addListen, eventNames } from './listen.ts';
 import { addRuleFlags, addRules, digestWords } from './rules.ts';
 
 const PAUSED_BY = 'Paused at the command line';
@@ -68,19 +69,31 @@ export function addWebhooks(program: Command): void {
   );
   const setting = one(
     'set',
-    'change the name, the rule or settings of a webhook; all others keep their values',
+    'change the URL, the events, the texts, the rule or settings of a webhook; all others keep their values',
     async (team, id, options) => {
       const changes = { ...settingsFrom(options), ...(await namedFieldsFrom(options)) };
-      await printWebhook(await team.client.webhooks.update(id, changes), team, options);
+      const { message, ...webhook } = await team.client.webhooks.update(id, changes);
+      await printWebhook(webhook, team, options);
+      if (changes.url !== undefined) say(message);
+      if (changes.rotateSecret === true) say(`Print the new secret with \`flowhook webhooks secret ${id}\``);
     },
-    async (options) => void (await namedFieldsFrom(options)),
+    async (options) => {
+      settingsFrom(options);
+      await namedFieldsFrom(options);
+    },
   )
     .withExamples(
       'webhooks set WEBHOOK --ordered --rate 5 --timeout 10',
       'webhooks set WEBHOOK --header "x-token: abc"',
+      'webhooks set WEBHOOK --to https://example.com/new --events job.failed',
+      'webhooks set WEBHOOK --label customer:acme --label tier:gold',
       `webhooks set WEBHOOK --filter 'risesAbove(previous.price, record.price, 50)' --cooldown 6h`,
       'webhooks set WEBHOOK --digest 08:00 --time-zone Europe/Zurich',
     )
+    .option('--to <url>', 'new URL; waiting deliveries go there, too')
+    .option('--events <names>', 'new events, comma-separated; they apply to later events')
+    .withValues('--events', EVENT_TYPES)
+    .option('--rotate-secret', 'replace the signing secret immediately, for another receiver at the new URL')
     .option('--ordered', 'send one delivery at a time, in the order of the events')
     .option('--no-ordered', 'send several deliveries at the same time')
     .option('--rate <number>', 'maximum number of requests per second, or none for no limit')
@@ -91,8 +104,10 @@ export function addWebhooks(program: Command): void {
       repeated,
     )
     .option('--no-headers', 'remove all headers set before')
-    .option('--name <text>', 'name of the webhook')
-    .option('--no-name', 'remove the name');
+    .option('--no-name', 'remove the name')
+    .option('--no-description', 'remove the description')
+    .option('--no-labels', 'remove all labels');
+  addTextFlags(setting);
   addRuleFlags(setting, { removes: true });
   one(
     'pause',
@@ -187,6 +202,8 @@ async function printWebhook(webhook: WebhookDetail, { slug }: TargetTeam, option
   const lines = fields([
     ['webhook', webhook.id],
     ['name', webhook.name],
+    ['description', webhook.description],
+    ['labels', webhook.labels.join(', ') || null],
     ['workflow', `${team}/${webhook.workflowId ?? '*'}`],
     ['url', webhook.url],
     ['events', webhook.events.join(', ')],
@@ -244,8 +261,13 @@ async function rotate({ client }: TargetTeam, id: string, options: Options): Pro
 }
 
 /** Returns the settings that `webhooks set` changes. @throws UsageError; Problem `field_invalid` */
-function settingsFrom({ ordered, rate, timeout, header, headers }: Options): WebhookChanges {
+function settingsFrom(options: Options): WebhookChanges {
+  const { ordered, rate, timeout, header, headers, to, events, rotateSecret } = options;
+  if (to !== undefined) rejectInvalidUrl(String(to));
   const settings = {
+    ...(to === undefined ? {} : { url: String(to) }),
+    ...(events === undefined ? {} : { events: eventNames(options) }),
+    ...(rotateSecret === undefined ? {} : { rotateSecret: true }),
     ...(ordered === undefined ? {} : { ordered: ordered === true }),
     ...(rate === undefined ? {} : { ratePerSecond: rate === 'none' ? null : Number(rate) }),
     ...(timeout === undefined ? {} : { timeoutMs: Math.round(Number(timeout) * 1_000) }),

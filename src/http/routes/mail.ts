@@ -84,7 +84,7 @@ const VERIFY: LinkKind = {
     title: 'The address is confirmed',
     text: `Flowhook sends notices to ${address}. Each of them has a link to unsubscribe.`,
   }),
-  act: (call, { teamId, id }) => storeOf(call).webhooks.verify({ teamId, id }),
+  act: (call, { teamId, id, url }) => storeOf(call).webhooks.verify({ teamId, id, url }),
 };
 
 const UNSUBSCRIBE: LinkKind = {
@@ -99,7 +99,7 @@ const UNSUBSCRIBE: LinkKind = {
     title: 'Unsubscribed',
     text: `Flowhook sends no more of these notices to ${address}. To receive them again, ask the person who set them up to verify the address.`,
   }),
-  act: (call, { teamId, id }) => storeOf(call).webhooks.withdraw({ teamId, id }),
+  act: (call, { teamId, id, url }) => storeOf(call).webhooks.withdraw({ teamId, id, url }),
 };
 
 /** GET /mail/verify/{mailToken} */

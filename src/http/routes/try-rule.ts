@@ -4,13 +4,13 @@ import { canonicalEvents, type EventType } from '../../model/event.ts';
 import { RuleMistake } from '../../model/rule.ts';
 import { knownEventsMistake } from '../../model/webhook.ts';
 import { shownTried, tryResultResource } from '../../resources/try-result.ts';
-import { ruleFieldsOf } from '../../webhooks/subscribe.ts';
+import { ruleFieldsOf } from '../../webhooks/change-webhook.ts';
 import { bodyFields } from '../input/body.ts';
 import { invalid, wholeFrom, workflowIdFrom } from '../input/values.ts';
 import { jsonBody, jsonResponse } from '../openapi/content.ts';
 import type { KeyedCall, Operation } from '../route.ts';
 import { eventsSchema } from './subscriptions.ts';
-import { RULE } from './webhooks.ts';
+import { RULE } from './webhook-fields.ts';
 
 const DEFAULT_LAST = 20;
 const MAX_LAST = 50;

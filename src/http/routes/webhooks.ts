@@ -1,13 +1,11 @@
 /** Webhook operations beyond the contract: list, create, read, update, test, pause, resume. */
 
 import { found } from '../../model/error.ts';
-import { FIRST_VERSIONS, FORMATS, MAX_EXPRESSION } from '../../model/rule.ts';
 import {
   destinationMistake,
   knownEventsMistake,
   MAX_PAUSE_REASON,
   MAX_URL,
-  MAX_WEBHOOK_NAME,
   reasonMistake,
   type Webhook,
 } from '../../model/webhook.ts';
@@ -18,18 +16,15 @@ import {
   webhookDetailResource,
 } from '../../resources/webhook.ts';
 import { object, text } from '../../std/shape.ts';
-import { testWords } from '../../webhooks/replay.ts';
 import {
   changesFrom,
   changeWebhook,
-  MAX_RATE,
-  MAX_TIMEOUT_MS,
-  MIN_RATE,
-  MIN_TIMEOUT_MS,
+  changeWords,
   newRule,
-  subscribeWebhook as subscribe,
   type WebhookChanges,
-} from '../../webhooks/subscribe.ts';
+} from '../../webhooks/change-webhook.ts';
+import { testWords } from '../../webhooks/replay.ts';
+import { subscribeWebhook as subscribe } from '../../webhooks/subscribe.ts';
 import { checkIfMatch, IF_MATCH, sendWithETag } from '../caching.ts';
 import { bodyFields } from '../input/body.ts';
 import { byId, everyRowInTurn, listOperation, WORKFLOW_FILTER, workflowFilter } from '../input/list-page.ts';
@@ -43,112 +38,13 @@ import {
 } from '../input/values.ts';
 import { jsonBody, jsonResponse, messageWith } from '../openapi/content.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
-import { eventsSchema } from './subscriptions.ts';
+import { DESTINATION_PATTERN, namedEvents, RULE, settings, TEXTS } from './webhook-fields.ts';
 
 const PAUSED = 'Paused over the API';
 
 const parameters = [pathParameter('webhookId', 'Webhook ID')];
 const errors = { webhook_not_found: 'No webhook found' };
 const changed = messageWith('webhook', webhookDetailResource);
-
-/** The schemas of the fields of a rule. */
-export const RULE = {
-  filter: {
-    type: ['string', 'null'],
-    minLength: 1,
-    maxLength: MAX_EXPRESSION,
-    description:
-      'Expression in the Common Expression Language that decides which events, or which of their differences, are sent. ' +
-      '`null` to send all',
-    examples: ['fallsBy(previous.price, record.price, "5%")'],
-  },
-  format: {
-    enum: [...FORMATS, null],
-    description:
-      'Form of the body: `standard`, `cloudevents` (CloudEvents 1.0, structured mode), `template`, a message for people ' +
-      '(`slack`, `discord`, `teams`), or `mail`, which only `mailto:` has. `null` for `mail` if the URL is `mailto:`, ' +
-      'otherwise `standard`',
-  },
-  template: {
-    description: `JSON to send with the format \`template\`; \`\${…}\` in its strings holds expressions. At most 16 KiB. \`null\` for none`,
-  },
-  firstVersion: {
-    enum: [...FIRST_VERSIONS, null],
-    description:
-      'Whether the first version of a workflow is sent. `null`: `skip` if the filter reads records, otherwise `send`',
-  },
-  cooldown: {
-    type: ['string', 'null'],
-    pattern: '^\\d{1,9}(s|m|h|d)$',
-    description:
-      'Time for which nothing more is sent about a record that was sent, from `1s` to `7d`. Requires a filter that reads ' +
-      'records. `null` for no limit',
-    examples: ['6h'],
-  },
-  digest: {
-    type: ['object', 'null'],
-    properties: {
-      every: {
-        type: 'string',
-        pattern: '^\\d{1,9}(s|m|h|d)$',
-        description: 'Length of a digest, from its first match: from `1m` to `7d`',
-      },
-      at: {
-        type: 'string',
-        pattern: '^([01]\\d|2[0-3]):[0-5]\\d$',
-        description: 'Time of day when digests are sent',
-      },
-      timeZone: { type: 'string', description: 'IANA name of the time zone of `at` (default: `UTC`)' },
-    },
-    description:
-      'Gathers what matches, and sends it in one message with the newest state of each record: either `every` or `at`. ' +
-      'Not with a cooldown. `null` to send everything immediately',
-    examples: [{ at: '08:00', timeZone: 'Europe/Zurich' }],
-  },
-  timeZone: {
-    type: ['string', 'null'],
-    description:
-      'IANA name of the zone of times in messages for people. `null` for the zone of the digest, or UTC',
-    examples: ['Europe/Zurich'],
-  },
-};
-const nameOfWebhook = {
-  type: ['string', 'null'],
-  minLength: 1,
-  maxLength: MAX_WEBHOOK_NAME,
-  description: 'Name for people. `null` for none',
-};
-
-const settings = {
-  type: 'object',
-  minProperties: 1,
-  properties: {
-    ordered: {
-      type: 'boolean',
-      description:
-        '`true` to send one delivery at a time, in the order of the events. A failing delivery then delays the ones after ' +
-        'it',
-    },
-    ratePerSecond: {
-      type: ['number', 'null'],
-      minimum: MIN_RATE,
-      maximum: MAX_RATE,
-      description: 'Maximum number of requests per second. `null` if unlimited',
-    },
-    timeoutMs: {
-      type: 'integer',
-      minimum: MIN_TIMEOUT_MS,
-      maximum: MAX_TIMEOUT_MS,
-      description: 'Time limit of one attempt, in milliseconds',
-    },
-    headers: {
-      type: ['object', 'null'],
-      additionalProperties: { type: 'string' },
-      description:
-        'Headers to send with every delivery. Their values are never shown again. `null` to send none',
-    },
-  },
-};
 
 /** The states that the list filters by: a `failing` webhook is active, but its last attempts have failed. */
 const STANDINGS = ['active', 'failing', 'paused'] as const;
@@ -206,20 +102,17 @@ export const createWebhook: Operation<KeyedCall<'webhooks'>> = {
       webhookUrl: {
         type: 'string',
         maxLength: MAX_URL,
-        pattern: String.raw`^([hH][tT][tT][pP][sS]?://[^/?#\\\s][^\\\s]*|[mM][aA][iI][lL][tT][oO]:.+)$`,
+        pattern: DESTINATION_PATTERN,
         description: 'Callback URL: absolute, http or https; or `mailto:` with one address',
         examples: ['https://example.com/hooks/people', 'mailto:ops@example.org'],
       },
-      events: {
-        ...eventsSchema,
-        description: 'Event names or aliases from `GET /v1/events/types`, or `*` for all',
-      },
+      events: namedEvents,
       workflowId: {
         type: ['string', 'null'],
         minLength: 1,
         description: 'Workflow ID (default: `null`, all workflows of the team)',
       },
-      name: nameOfWebhook,
+      ...TEXTS,
       ...RULE,
       settings,
     },
@@ -242,11 +135,13 @@ export const createWebhook: Operation<KeyedCall<'webhooks'>> = {
     } = call;
     const fields = await bodyFields(call, 'a JSON object with `webhookUrl` and `events`');
     const { changes, ...subscription } = subscriptionFrom(fields);
-    const { headers: _, name = null, ...others } = changes;
+    const { headers: _, name = null, description = null, labels = [], ...others } = changes;
     const { message, ...made } = await subscribe(services.webhooks, {
       teamId,
       ...subscription,
       name,
+      description,
+      labels,
       rule: await newRule(subscription.url, changes),
       settings: others,
     });
@@ -284,18 +179,38 @@ export const updateWebhook: Operation<KeyedCall<'webhooks'>> = {
   group: 'Integrations',
   summary: 'Update a webhook',
   description:
-    'Changes the name, the rule or settings of a webhook. Omitted fields stay unchanged. A new rule applies to later ' +
-    'events.',
+    'Changes a webhook. Omitted fields stay unchanged. New events and a new rule apply to later events. Waiting deliveries ' +
+    'go to a new `url`, about whose health nothing is known at first; a new mail address must be confirmed, as for a new ' +
+    'webhook. The secret stays the same without `rotateSecret`. If the new `url` has another origin and the webhook has ' +
+    'custom headers, set `headers` as well. `message` says what may prevent deliveries.',
   parameters: [...parameters, IF_MATCH],
   requestBody: jsonBody({
     ...settings,
-    properties: { name: nameOfWebhook, ...RULE, ...settings.properties },
+    properties: {
+      url: {
+        type: 'string',
+        maxLength: MAX_URL,
+        pattern: DESTINATION_PATTERN,
+        description: 'New callback URL: absolute, http or https; or `mailto:` with one address',
+      },
+      events: namedEvents,
+      rotateSecret: {
+        type: 'boolean',
+        description:
+          '`true` to replace the secret immediately, for example because somebody else receives at the new URL. ' +
+          '`POST …/rotate` replaces it with an overlap',
+      },
+      ...TEXTS,
+      ...RULE,
+      ...settings.properties,
+    },
   }),
   answer: jsonResponse('Webhook updated', changed),
   errors: {
     field_invalid: 'A field is not valid',
     ...errors,
     webhook_exists: 'Another webhook has the same workflow, URL, events and filter',
+    mail_unavailable: 'This node has no SMTP server, and the new URL is a mail address',
     precondition_failed: 'Webhook changed: `If-Match` does not have the current `ETag`',
   },
 
@@ -307,7 +222,8 @@ export const updateWebhook: Operation<KeyedCall<'webhooks'>> = {
     const { teamId, id } = before;
     const change = { teamId, id, changes, expected: checkIfMatch(call, text) ? expected : undefined };
     const webhook = await changeWebhook(services.webhooks, change);
-    return { message: 'Webhook updated', webhook: await shownWebhook(services.webhooks, webhook) };
+    const message = await changeWords(services.webhooks, webhook);
+    return { message, webhook: await shownWebhook(services.webhooks, webhook) };
   },
 };
 
@@ -402,12 +318,10 @@ export async function webhookOf(call: KeyedCall): Promise<Webhook> {
 
 /** The part that `If-Match` compares: the settings, without the state of the deliveries. */
 async function settingsOf({ services }: KeyedCall, webhook: Webhook) {
-  const { teamId, id, settings, name, rule } = webhook;
+  const { teamId, id, settings, name, description, labels, url, events, rule } = webhook;
   const headers = (await services.store.webhooks.sealed({ teamId, id }))?.headers ?? null;
-  return {
-    text: JSON.stringify([settings, headers, name, rule]),
-    expected: { settings, headers, name, rule },
-  };
+  const expected = { settings, headers, name, description, labels, url, events, rule };
+  return { text: JSON.stringify(expected), expected };
 }
 
 function subscriptionFrom({ webhookUrl, events, workflowId = null, settings, ...others }: Fields): {

@@ -1,7 +1,8 @@
 /** Destinations as people write them, and the sentences about their mistakes. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { destinationOf, destinationWords } from './destination.ts';
+import { DEFAULT_RULE } from '../rule.ts';
+import { destinationOf, destinationWords, maskedUrl } from './destination.ts';
 
 const SLACK = 'https://hooks.slack.com/services/T0/B0/secret';
 const DISCORD = 'https://discord.com/api/webhooks/1/secret';
@@ -76,4 +77,19 @@ test('a list shows the address or the program, but no secret path', () => {
   assert.equal(destinationWords('mailto:ops@example.org', 'mail'), 'ops@example.org');
   assert.equal(destinationWords(SLACK, 'slack'), 'Slack (hooks.slack.com)');
   assert.equal(destinationWords('https://example.org/x', 'standard'), 'https://example.org/x');
+});
+
+test('masks what may be secret in a URL, and keeps the rest to the byte', () => {
+  for (const [url, masked] of [
+    ['HTTPS://A.test:8/x%20/../y', 'HTTPS://A.test:8/x%20/../y'],
+    ['https://u:p@ss@a.test/x@y', 'https://***@a.test/x@y'],
+    ['https://u@a.test?q', 'https://***@a.test?***'],
+    ['https://a.test/?a=1&b==2=&&c&d=#e=1?f=2', 'https://a.test/?a=***&b=***&&***&d=***#***'],
+    ['https://hooks.slack.com/services/T0/B0/x', 'https://hooks.slack.com/'],
+    ['mailto:ada.lovelace@example.org', 'mailto:***@example.org'],
+  ] as const) {
+    assert.equal(maskedUrl(url, null), masked);
+  }
+  const rule = { ...DEFAULT_RULE, format: 'slack' } as const;
+  assert.equal(maskedUrl('https://chat.example.org/hooks/secret', rule), 'https://chat.example.org/');
 });

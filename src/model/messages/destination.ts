@@ -100,6 +100,22 @@ export function toldUrl(url: string, rule: Pick<Rule, 'format'> | null): string 
   return isOfChat ? `${new URL(url).origin}/` : url;
 }
 
+/**
+ * The URL of a webhook as it is shown to readers who may not manage webhooks, and in the audit log: without user,
+ * password, fragment, the values of the query, the path of a chat webhook, and the name before the @ of a mail address.
+ */
+export function maskedUrl(url: string, rule: Pick<Rule, 'format'> | null): string {
+  if (isMailUrl(url)) return url.replace(/:.*@/, ':***@');
+  const told = toldUrl(url, rule);
+  if (told !== url) return told;
+  const [, start = '', query, fragment] = /^([^?#]*)(\?[^#]*)?(#.*)?$/s.exec(url) ?? [];
+  return [
+    start.replace(/(?<=:\/\/)[^/]*@/, '***@'),
+    query?.replace(/[^?&]+/g, (pair) => (pair.includes('=') ? pair.replace(/=.*/s, '=***') : '***')) ?? '',
+    fragment === undefined ? '' : '#***',
+  ].join('');
+}
+
 /** A destination as people recognize it: the address, or the name of the program and its host. */
 export function destinationWords(url: string, format: string): string {
   if (isMailUrl(url)) return url.replace(/^mailto:/i, '');

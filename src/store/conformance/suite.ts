@@ -49,6 +49,7 @@ import { testUsage } from './usage.ts';
 import { testRetention } from './versions.ts';
 import { testWatch } from './watch.ts';
 import { testWebhookChanges } from './webhook-changes.ts';
+import { testWebhookDestinations } from './webhook-destinations.ts';
 import { testWebhooks } from './webhooks.ts';
 import { testWorkflows } from './workflows.ts';
 
@@ -100,6 +101,7 @@ export function testStore(open: () => Promise<Reusable>, options: { modelRuns: n
   testErasure(shared);
   testWebhooks(shared);
   testWebhookChanges(shared);
+  testWebhookDestinations(shared);
   testDeliveries(shared);
   testDeliverySearch(shared);
   testLanes(shared);

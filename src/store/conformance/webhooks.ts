@@ -31,6 +31,8 @@ export function testWebhooks(open: Open): void {
       failingSince: null,
       breaker: null,
       name: null,
+      description: null,
+      labels: [],
       rule: null,
       ruleRevision: null,
       ruleMistake: null,

@@ -44,6 +44,7 @@ import * as teams from './teams.ts';
 import * as usage from './usage.ts';
 import * as versions from './versions.ts';
 import { visited } from './visit.ts';
+import * as webhookChanges from './webhooks/change.ts';
 import * as webhooks from './webhooks.ts';
 import * as workflows from './workflows.ts';
 
@@ -110,7 +111,8 @@ export const OPERATIONS = {
   webhooks: {
     ...lookups(webhooks, 'get', 'sealed'),
     ...reads(webhooks, 'list'),
-    ...writes(webhooks, 'subscribe', 'unsubscribe', 'rotate', 'change', 'pause', 'resume'),
+    ...writes(webhooks, 'subscribe', 'unsubscribe', 'rotate', 'pause', 'resume'),
+    ...writes(webhookChanges, 'change'),
     ...writes(addresses, 'verify', 'withdraw', 'noteVerificationMail'),
     // A call with an idempotency key gets its own transaction, because two calls with the same key must not run in the
     // same batch.

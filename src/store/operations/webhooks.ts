@@ -1,10 +1,10 @@
-/** Webhooks: subscribing, reading, changing, pausing, testing, removing and pruning. */
+/** Webhooks: subscribing, reading, pausing, testing, removing and pruning; `webhooks/change.ts` changes them. */
 
 import { Problem } from '../../model/error.ts';
 import { pausedData, testData } from '../../model/event.ts';
 import { toldUrl } from '../../model/messages/destination.ts';
 import { isMailUrl } from '../../model/messages/mail-address.ts';
-import { hasRule, isSameDigest, type Rule, storedRule } from '../../model/rule.ts';
+import { hasRule, type Rule, storedRule } from '../../model/rule.ts';
 import {
   DEFAULT_WEBHOOK_SETTINGS,
   eventSetKey,
@@ -24,12 +24,11 @@ import { appendEvent, appendTestEvent } from './events.ts';
 import { type IdempotencyKey, once } from './idempotency.ts';
 import { requireRoom } from './quotas.ts';
 import { DECISION_STATES } from './rules/decisions.ts';
-import { endDigest } from './rules/steps.ts';
 
 /** Columns for `toWebhook`. */
 export const WEBHOOK = new Part(`
-  team_id as "teamId", id, workflow_id as "workflowId", url, events, name, rule, rule_revision as "ruleRevision",
-  rule_mistake as "ruleMistake", state, settings, paused_at as "pausedAt", paused_reason as "pausedReason",
+  team_id as "teamId", id, workflow_id as "workflowId", url, events, name, description, labels, rule,
+  rule_revision as "ruleRevision", rule_mistake as "ruleMistake", state, settings, paused_at as "pausedAt", paused_reason as "pausedReason",
   failing_since as "failingSince", breaker, last_success_at as "lastSuccessAt", verified_at as "verifiedAt",
   created_at as "createdAt"`);
 
@@ -41,18 +40,20 @@ const EXISTS = new Part(`(state || '') <> 'deleted'`);
 
 /** The row of a webhook. The fields declared here are JSON texts instead of objects. */
 export interface WebhookRow
-  extends Omit<Webhook, 'events' | 'rule' | 'ruleMistake' | 'settings' | 'breaker'> {
+  extends Omit<Webhook, 'events' | 'labels' | 'rule' | 'ruleMistake' | 'settings' | 'breaker'> {
   events: string;
+  labels: string;
   rule: string | null;
   ruleMistake: string | null;
   settings: string;
   breaker: string | null;
 }
 
-function toWebhook({ events, rule, ruleMistake, settings, breaker, ...row }: WebhookRow): Webhook {
+function toWebhook({ events, labels, rule, ruleMistake, settings, breaker, ...row }: WebhookRow): Webhook {
   return {
     ...row,
     events: JSON.parse(events),
+    labels: JSON.parse(labels),
     rule: rule === null ? null : storedRule(rule),
     ruleMistake: parsed(ruleMistake),
     settings: JSON.parse(settings),
@@ -75,7 +76,7 @@ export function changed(tx: Tx, row: WebhookRow | undefined): Webhook | undefine
  * Subscribes a URL to events of a workflow or, with a null `workflowId`, of the whole team. If a subscription with the
  * same team, workflow, URL, set of events and filter exists, that subscription is returned, and resumed if it was paused.
  * Without a rule, only subscriptions without a rule are the same. `secret` (encrypted) is used only for a new
- * subscription, and so are `name`, and the rule except its filter.
+ * subscription, and so are `name`, `description`, `labels`, and the rule except its filter.
  *
  * A webhook that sends mail is paused until its address is verified (`mail/addresses.ts`), unless it is already.
  *
@@ -94,6 +95,8 @@ export async function subscribe(
     /** Used only for a new subscription (default: `DEFAULT_WEBHOOK_SETTINGS`). */
     settings?: WebhookSettings;
     name?: string | null;
+    description?: string | null;
+    labels?: readonly string[];
     rule?: Rule | null;
   },
 ): Promise<
@@ -101,7 +104,8 @@ export async function subscribe(
   | { outcome: 'workflow_not_found' }
   | { outcome: 'limit_reached' }
 > {
-  const { teamId, workflowId, url, events, limit, settings = DEFAULT_WEBHOOK_SETTINGS, name = null } = input;
+  const { teamId, workflowId, url, events, limit, settings = DEFAULT_WEBHOOK_SETTINGS } = input;
+  const { name = null, description = null, labels = [] } = input;
   const rule = effective(input.rule);
   if (!(await holdTarget(tx, teamId, workflowId))) return { outcome: 'workflow_not_found' };
 
@@ -126,10 +130,11 @@ export async function subscribe(
   const row = (await tx.db.get<WebhookRow>`
     insert into webhook
       (team_id, id, workflow_id, url, events, event_set, fires_for, state, secret, settings, created_at,
-       name, rule, rule_revision, paused_at, paused_reason, verified_at)
+       name, description, labels, rule, rule_revision, paused_at, paused_reason, verified_at)
     values (${teamId}, ${id}, ${workflowId}, ${url}, ${JSON.stringify(events)},
       ${eventSetKey(events, rule)}, ${firesFor(events)}, ${isPaused ? 'paused' : 'active'}, ${input.secret},
-      ${JSON.stringify(settings)}, ${tx.now}, ${name}, ${text}, ${revision},
+      ${JSON.stringify(settings)}, ${tx.now}, ${name}, ${description},
+      ${JSON.stringify(labels)}, ${text}, ${revision},
       ${isPaused ? tx.now : null}, ${isPaused ? UNVERIFIED : null}, ${isVerifiedMail ? tx.now : null})
     returning ${WEBHOOK}`) as WebhookRow;
   return { outcome: 'created', webhook: toWebhook(row) };
@@ -139,7 +144,10 @@ export async function subscribe(
  * Whether a new webhook of the team may send to this `mailto:` URL immediately: another webhook has verified it, and the
  * recipient has not unsubscribed from any since, also from one that was removed.
  */
-async function isVerified(view: View, { teamId, url }: { teamId: string; url: string }): Promise<boolean> {
+export async function isVerified(
+  view: View,
+  { teamId, url }: { teamId: string; url: string },
+): Promise<boolean> {
   const row = await view.db.get<{ verified: number | null; withdrawn: number | null }>`
     select max(case when state <> 'deleted' then verified_at end) as verified,
       max(case when paused_reason = ${WITHDRAWN} then 1 end) as withdrawn
@@ -149,7 +157,7 @@ async function isVerified(view: View, { teamId, url }: { teamId: string; url: st
 }
 
 /** Returns the rule, or null if it is the same as having none. */
-function effective(rule: Rule | null | undefined): Rule | null {
+export function effective(rule: Rule | null | undefined): Rule | null {
   return rule != null && hasRule(rule) ? rule : null;
 }
 
@@ -157,7 +165,7 @@ function effective(rule: Rule | null | undefined): Rule | null {
  * Returns the same text for rules that decide and write the same. The order of a template's keys counts. Fields that
  * earlier versions do not have are left out while they are null, so that the text of an unchanged rule stays the same.
  */
-function textOfRule(rule: Rule | null): string | null {
+export function textOfRule(rule: Rule | null): string | null {
   if (rule === null) return null;
   const { filter, format, template, firstVersion, cooldownMs, digest, timeZone } = rule;
   return JSON.stringify({
@@ -172,7 +180,7 @@ function textOfRule(rule: Rule | null): string | null {
 }
 
 /** Stores a rule that comes into force, and returns its revision. */
-async function addRevision(tx: Tx, { teamId, id, text }: InTeam & { text: string }): Promise<number> {
+export async function addRevision(tx: Tx, { teamId, id, text }: InTeam & { text: string }): Promise<number> {
   const row = (await tx.db.get<{ revision: number }>`
     insert into webhook_rule (team_id, webhook_id, revision, rule, created_at)
     select ${teamId}, ${id}, coalesce(max(revision), 0) + 1, ${text}, ${tx.now} from webhook_rule
@@ -182,7 +190,7 @@ async function addRevision(tx: Tx, { teamId, id, text }: InTeam & { text: string
 }
 
 /** Locks the workflow or team to which a webhook is being subscribed until the commit. Returns whether it exists. */
-async function holdTarget(tx: Tx, teamId: string, workflowId: string | null): Promise<boolean> {
+export async function holdTarget(tx: Tx, teamId: string, workflowId: string | null): Promise<boolean> {
   const found =
     workflowId === null
       ? await tx.db.get`select 1 from team where id = ${teamId} for no key update`
@@ -194,7 +202,7 @@ async function holdTarget(tx: Tx, teamId: string, workflowId: string | null): Pr
 
 // The statement names the index for SQLite, which would otherwise read all webhooks of the team, deleted ones included.
 // On PostgreSQL the index contains digests of the URL and of the set of events.
-const SAME = both(
+export const SAME = both(
   (pick) => `
   select ${WEBHOOK} from webhook /* use webhook_same */
   where team_id = $1 and coalesce(workflow_id, '') = $2 and state <> 'deleted' and url = $3 and event_set = $4
@@ -448,95 +456,6 @@ export async function rotate(
     where team_id = ${teamId} and id = ${id} and state <> 'deleted' returning ${WEBHOOK}`;
   return changed(tx, row);
 }
-
-/**
- * Changes settings, headers, the name or the rule. Values that are not given stay unchanged. `headers` is encrypted JSON;
- * null removes the headers, the name or the rule. A new rule applies to later events only. A rule equal to the stored one
- * changes nothing. Rejects with `webhook_exists` if another webhook has the same workflow, URL, events and filter.
- */
-export async function change(
-  tx: Tx,
-  input: {
-    /**
-     * If given, the call is a compare-and-set: if any of the stored values differs from these, nothing changes and the
-     * result is undefined.
-     */
-    expected?: {
-      settings?: WebhookSettings;
-      headers?: string | null;
-      name?: string | null;
-      rule?: Rule | null;
-    };
-    teamId: string;
-    id: string;
-    settings?: Partial<WebhookSettings>;
-    headers?: string | null;
-    name?: string | null;
-    rule?: Rule | null;
-  },
-): Promise<Webhook | undefined> {
-  const { teamId, id, settings = {}, expected } = input;
-  if (input.rule !== undefined) {
-    // Simultaneous calls find each other's rules. The workflow or team is locked first, as by `subscribe`.
-    const webhook = await get(tx, { teamId, id });
-    if (webhook !== undefined) await holdTarget(tx, teamId, webhook.workflowId);
-  }
-  const row = await tx.db.get<ChangingRow>`
-    select ${WEBHOOK}, headers from webhook
-    where team_id = ${teamId} and id = ${id} and state <> 'deleted' for no key update`;
-  if (row === undefined || (expected !== undefined && !isAsExpected(row, expected))) return undefined;
-  const { headers = row.headers, name = row.name } = input;
-  const written = { ...(JSON.parse(row.settings) as WebhookSettings), ...settings };
-  const rule = input.rule === undefined ? undefined : effective(input.rule);
-  if (rule !== undefined) await setRule(tx, row, rule);
-  return changed(
-    tx,
-    await tx.db.get<WebhookRow>`
-      update webhook set settings = ${JSON.stringify(written)}, headers = ${headers}, name = ${name}
-      where team_id = ${teamId} and id = ${id} returning ${WEBHOOK}`,
-  );
-}
-
-type ChangingRow = WebhookRow & { headers: string | null };
-
-function isAsExpected(
-  row: ChangingRow,
-  expected: Exclude<Parameters<typeof change>[1]['expected'], undefined>,
-): boolean {
-  const { settings, headers = row.headers, name = row.name, rule } = expected;
-  const wanted = rule === undefined ? row.rule : textOfRule(effective(rule));
-  return (
-    (settings === undefined || JSON.stringify(JSON.parse(row.settings)) === JSON.stringify(settings)) &&
-    row.headers === headers &&
-    row.name === name &&
-    row.rule === wanted
-  );
-}
-
-/** Brings a rule into force, unless it is the stored one. */
-async function setRule(tx: Tx, row: WebhookRow, rule: Rule | null): Promise<void> {
-  const { teamId, id, workflowId, url } = row;
-  const text = textOfRule(rule);
-  if (text === row.rule) return;
-  const events = JSON.parse(row.events) as string[];
-  const key = eventSetKey(events, rule);
-  const same = await tx.db.get<WebhookRow>(SAME, teamId, workflowId ?? '', url, key);
-  if (same !== undefined && same.id !== id)
-    throw new Problem('webhook_exists', { sentence: collision(same.id) });
-  const revision = text === null ? null : await addRevision(tx, { teamId, id, text });
-  const digest = row.rule === null ? null : storedRule(row.rule).digest;
-  if (digest !== null && !isSameDigest(digest, rule?.digest ?? null)) {
-    // What was gathered is sent now. Steps that were computed from its old end no longer count.
-    await endDigest(tx, { teamId, webhookId: id, until: tx.now });
-    await tx.db.run`update webhook set rule_turn = rule_turn + 1 where team_id = ${teamId} and id = ${id}`;
-  }
-  await tx.db.run`
-    update webhook set rule = ${text}, rule_revision = ${revision}, rule_mistake = null, event_set = ${key}
-    where team_id = ${teamId} and id = ${id}`;
-}
-
-const collision = (id: string) =>
-  `The webhook ${id} already has the same workflow, URL, events and filter. Change or unsubscribe that webhook instead`;
 
 /**
  * Pauses a webhook. Its deliveries wait until the webhook is resumed or the deliveries expire (`deliveries.expire`).

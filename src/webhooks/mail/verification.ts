@@ -11,18 +11,20 @@ type Deps = Pick<WebhookDeps, 'store' | 'mailing'>;
  * The URL of a new webhook in the form in which it is stored: `mailto:` URLs of equal addresses are equal.
  *
  * @param url valid (`destinationMistake`)
+ * @param field the name of the URL in the request
  * @throws Problem `mail_unavailable` if this node cannot send mail, `field_invalid` if it may not send to this domain
  */
 export async function storedDestination(
   { mailing = NO_MAILING }: Pick<Deps, 'mailing'>,
   url: string,
+  field = 'webhookUrl',
 ): Promise<string> {
   if (!isMailUrl(url)) return url;
   const mailer = await mailing.mailer();
   if (mailer === undefined) throw new Problem('mail_unavailable');
   const address = addressOf(url);
   const refusal = mailer.refusal(address);
-  if (refusal !== undefined) throw new Problem('field_invalid', { sentence: `\`webhookUrl\`: ${refusal}` });
+  if (refusal !== undefined) throw new Problem('field_invalid', { sentence: `\`${field}\`: ${refusal}` });
   return mailUrl(address);
 }
 

@@ -7,11 +7,12 @@ import { changed, get, pause, WEBHOOK, type WebhookRow } from '../webhooks.ts';
 
 /**
  * Records that the owner of the address confirmed it, and starts the webhook, and all others of the team that wait for
- * the same confirmation. Webhooks whose recipient has unsubscribed stay paused, except this one.
+ * the same confirmation. Webhooks whose recipient has unsubscribed stay paused, except this one. Does nothing if the
+ * webhook no longer has the URL for which the link was made.
  */
-export async function verify(tx: Tx, { teamId, id }: InTeam): Promise<Webhook | undefined> {
+export async function verify(tx: Tx, { teamId, id, url }: OfLink): Promise<Webhook | undefined> {
   const webhook = await get(tx, { teamId, id });
-  if (webhook === undefined || !isMailUrl(webhook.url)) return undefined;
+  if (!isOfLink(webhook, url)) return undefined;
   const rows = await tx.db.all<WebhookRow>`
     update webhook set verified_at = ${tx.now}, state = 'active', paused_at = null, paused_reason = null,
       failing_since = null, breaker = null
@@ -22,10 +23,20 @@ export async function verify(tx: Tx, { teamId, id }: InTeam): Promise<Webhook | 
   return get(tx, { teamId, id });
 }
 
-/** Pauses a webhook that sends mail, because its recipient wants no more of it. It must be verified again. */
-export async function withdraw(tx: Tx, { teamId, id }: InTeam): Promise<Webhook | undefined> {
+/** A webhook, and the URL that it had when the link was made; undefined: the one that it has. */
+type OfLink = InTeam & { url?: string };
+
+function isOfLink(webhook: Webhook | undefined, url = webhook?.url): webhook is Webhook {
+  return webhook !== undefined && isMailUrl(webhook.url) && webhook.url === url;
+}
+
+/**
+ * Pauses a webhook that sends mail, because its recipient wants no more of it. It must be verified again. Does nothing if
+ * the webhook no longer has the URL for which the link was made.
+ */
+export async function withdraw(tx: Tx, { teamId, id, url }: OfLink): Promise<Webhook | undefined> {
   const webhook = await get(tx, { teamId, id });
-  if (webhook === undefined || !isMailUrl(webhook.url)) return undefined;
+  if (!isOfLink(webhook, url)) return undefined;
   if (webhook.state === 'active') await pause(tx, { teamId, id, reason: WITHDRAWN });
   else tx.repeated = webhook.pausedReason === WITHDRAWN;
   const row = await tx.db.get<WebhookRow>`
