@@ -330,7 +330,7 @@ export async function compare(
 /** Rows that are visible in this version are current, because no version has such a number. */
 const LATER = 2_147_483_647;
 const CURRENT = {
-  all: both((pick) => `${scanned(pick, 'record.seq', '$4')} ${IN_ORDER}`),
+  all: both((pick) => `select seq from (${scanned(pick, 'record.seq', '$4')} ${IN_ORDER}) as one`),
   few: both(
     (pick) => `
     with ${reading(pick)}
