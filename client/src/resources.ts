@@ -66,6 +66,7 @@ export interface WebhookDetail {
   /** ID of the workflow. `null` if the webhook receives the events of every workflow. */
   workflowId: string | null;
   createdAt: string;
+  /** Callback URL. For a key without the scope `webhooks`, `***` replaces the user, the values of the query, the fragment, and the name before the @ of a mail address, and the path of the URL of a chat is left out. */
   url: string;
   events: string[];
   /** Name for people. `null` if there is none. */
@@ -78,7 +79,7 @@ export interface WebhookDetail {
   filter: string | null;
   /** Form of the body. */
   format: 'standard' | 'cloudevents' | 'template' | 'slack' | 'discord' | 'teams' | 'mail';
-  /** JSON that is sent with the format `template`, before its expressions are replaced. `null` if none. */
+  /** JSON that is sent with the format `template`, before its expressions are replaced. `null` if none; `***` for a key without the scope `webhooks`. */
   template: unknown;
   /** Whether the first version of a workflow is sent. */
   firstVersion: 'send' | 'skip';

@@ -1,7 +1,7 @@
 /** Routes (the lines of the table in `routes.ts`) and their operations. */
 import type { ErrorCode } from '../model/error.ts';
 import type { Weight } from '../model/load-limit.ts';
-import type { Scope } from '../model/team.ts';
+import type { RequiredScope } from '../model/team.ts';
 import type { JsonSchema } from '../std/shape.ts';
 import type { Caller } from '../teams/keys.ts';
 import type { Reply, Request } from './server/exchange.ts';
@@ -12,7 +12,7 @@ import type { Services } from './services.ts';
  * OPTIONS. `bySession`: authenticated by a dashboard session instead of a key.
  */
 export type Route = { method: Method; path: string; bySession?: true } & (
-  | { scope: Scope | 'any'; operation: Operation<KeyedCall<keyof Services>> }
+  | { scope: RequiredScope; operation: Operation<KeyedCall<keyof Services>> }
   | { scope: null; operation: Operation<Call<keyof Services>> }
 );
 
@@ -112,7 +112,7 @@ export interface KeyedCall<Needs extends keyof Services = never> extends Call<Ne
 }
 
 /** Makes a line of the table. With a scope, the operation gets a `KeyedCall`. */
-export function route<S extends Scope | 'any' | null>(
+export function route<S extends RequiredScope | null>(
   method: Method,
   path: string,
   scope: S,

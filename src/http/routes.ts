@@ -1,4 +1,7 @@
-/** Every route: method, path, the scope that its key needs (`any`: any key; null: no key), and its operation. */
+/**
+ * Every route: method, path, the scope that its key needs (a list: one of these; `any`: any key; null: no
+ * key), and its operation.
+ */
 import { type Route, route } from './route.ts';
 import { listDeliveries } from './routes/all-deliveries.ts';
 import { listRecordHistory, listWorkflowVersions, readWorkflowChanges } from './routes/changes.ts';
@@ -124,9 +127,9 @@ export const routes: readonly Route[] = [
   route('POST', '/v1/workflows/{workflowId}/quarantine/drop', 'queue', dropQuarantine),
   route('POST', '/v1/workflows/{workflowId}/erase', 'admin', erasePerson),
   route('DELETE', '/v1/integrations/webhooks/unsubscribe/{webhookId}', 'webhooks', unsubscribeWebhookByPath),
-  route('GET', '/v1/integrations/webhooks', 'webhooks', listWebhookDetails),
+  route('GET', '/v1/integrations/webhooks', ['read', 'webhooks'], listWebhookDetails),
   route('POST', '/v1/integrations/webhooks', 'webhooks', createWebhook),
-  route('GET', '/v1/integrations/webhooks/{webhookId=wh_*}', 'webhooks', readWebhook),
+  route('GET', '/v1/integrations/webhooks/{webhookId=wh_*}', ['read', 'webhooks'], readWebhook),
   route('PATCH', '/v1/integrations/webhooks/{webhookId=wh_*}', 'webhooks', updateWebhook),
   route('GET', '/v1/integrations/webhooks/{webhookId=wh_*}/secret', 'webhooks', readWebhookSecret),
   route('POST', '/v1/integrations/webhooks/{webhookId=wh_*}/rotate', 'webhooks', rotateWebhookSecret),

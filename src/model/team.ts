@@ -69,10 +69,26 @@ export function keyConcern(key: ApiKey, nowMs: number): KeyConcern | null {
   return nowMs - (key.lastUsedAt ?? key.watchedFrom) >= UNUSED_MS ? 'unused' : null;
 }
 
-/** Whether a list of scopes grants `scope`. `admin` grants all scopes of the team; `operator` grants all scopes. */
-export function allows(scopes: readonly Scope[], needed: Scope): boolean {
-  if (scopes.includes(needed) || scopes.includes('operator')) return true;
-  return needed !== 'operator' && scopes.includes('admin');
+/** What a route requires of a key: a scope, one of several, or nothing beyond being valid. */
+export type RequiredScope = Scope | readonly Scope[] | 'any';
+
+/**
+ * Whether a list of scopes grants what is needed. `admin` grants all scopes of the team; `operator` grants all scopes.
+ */
+export function allows(scopes: readonly Scope[], needed: RequiredScope): boolean {
+  if (needed === 'any') return true;
+  return [needed].flat().some((one: Scope) => {
+    if (scopes.includes(one) || scopes.includes('operator')) return true;
+    return one !== 'operator' && scopes.includes('admin');
+  });
+}
+
+/** The scopes that are needed, as an error names them: `read`, or `read` or `webhooks`. */
+export function scopeWords(needed: RequiredScope): string {
+  return [needed]
+    .flat()
+    .map((one) => `\`${one}\``)
+    .join(' or ');
 }
 
 /**

@@ -1,5 +1,6 @@
 /** A webhook, as the API returns it: with the four fields of the contract, or with its settings and state. */
 import { breakerReason } from '../model/lane.ts';
+import { maskedUrl } from '../model/messages/destination.ts';
 import {
   DEFAULT_RULE,
   digestFields,
@@ -89,7 +90,10 @@ const detail = object({
     text('ID of the workflow. `null` if the webhook receives the events of every workflow'),
   ),
   createdAt: time(),
-  url: text(),
+  url: text(
+    'Callback URL. For a key without the scope `webhooks`, `***` replaces the user, the values of the query, the fragment, ' +
+      'and the name before the @ of a mail address, and the path of the URL of a chat is left out',
+  ),
   events: list(text()),
   name: nullable(text('Name for people. `null` if there is none')),
   description: nullable(text('Purpose of the webhook, for people. `null` if there is none')),
@@ -100,7 +104,8 @@ const detail = object({
   format: choice(FORMATS, 'Form of the body'),
   template: raw<unknown>({
     description:
-      'JSON that is sent with the format `template`, before its expressions are replaced. `null` if none',
+      'JSON that is sent with the format `template`, before its expressions are replaced. `null` if none; `***` for a key ' +
+      'without the scope `webhooks`',
   }),
   firstVersion: choice(FIRST_VERSIONS, 'Whether the first version of a workflow is sent'),
   cooldown: nullable(
@@ -207,6 +212,18 @@ export async function shownWebhook(deps: Pick<WebhookDeps, 'store' | 'sealer' | 
     breaker: await breakerOf(deps, of),
   });
 }
+
+/** The webhook as callers see it who may read, but not manage webhooks: its URL and its template may contain secrets. */
+export async function maskedWebhook(deps: Parameters<typeof shownWebhook>[0], of: Webhook) {
+  const shown = await shownWebhook(deps, of);
+  return {
+    ...shown,
+    url: maskedUrl(of.url, of.rule),
+    template: shown.template === null ? null : HIDDEN_TEMPLATE,
+  };
+}
+
+const HIDDEN_TEMPLATE = '***';
 
 /** A rule in the form of the API, with `firstVersion` as it takes effect. */
 async function ruleFields(rule: Rule) {

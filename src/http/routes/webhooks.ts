@@ -1,6 +1,7 @@
 /** Webhook operations beyond the contract: list, create, read, update, test, pause, resume. */
 
 import { found } from '../../model/error.ts';
+import { allows } from '../../model/team.ts';
 import {
   destinationMistake,
   knownEventsMistake,
@@ -11,6 +12,7 @@ import {
 } from '../../model/webhook.ts';
 import {
   createdWebhookResource,
+  maskedWebhook,
   shownBreaker,
   shownWebhook,
   webhookDetailResource,
@@ -45,6 +47,8 @@ const PAUSED = 'Paused over the API';
 const parameters = [pathParameter('webhookId', 'Webhook ID')];
 const errors = { webhook_not_found: 'No webhook found' };
 const changed = messageWith('webhook', webhookDetailResource);
+const MASKED =
+  'A key needs the scope `read` or `webhooks`; without `webhooks`, what may be secret is masked.';
 
 /** The states that the list filters by: a `failing` webhook is active, but its last attempts have failed. */
 const STANDINGS = ['active', 'failing', 'paused'] as const;
@@ -61,7 +65,7 @@ export const listWebhookDetails = listOperation({
   summary: 'List webhooks with details',
   description:
     'Returns the webhooks of the team with their settings and state, oldest first. In the filter `state`, ' +
-    '`failing` selects the active webhooks whose last attempt failed, and `active` selects the others.',
+    `\`failing\` selects the active webhooks whose last attempt failed, and \`active\` selects the others. ${MASKED}`,
   name: 'webhooks',
   resource: webhookDetailResource,
   // The webhook that the cursor names may have been deleted. Its ID still marks the position in the list.
@@ -82,7 +86,7 @@ export const listWebhookDetails = listOperation({
     }
     return found;
   },
-  show: (webhook, { services }: KeyedCall<'webhooks'>) => shownWebhook(services.webhooks, webhook),
+  show: (webhook, call: KeyedCall<'webhooks'>) => shownTo(call, webhook),
 });
 
 /** POST /v1/integrations/webhooks */
@@ -161,15 +165,16 @@ export const readWebhook: Operation<KeyedCall<'webhooks'>> = {
   group: 'Integrations',
   etag: true,
   summary: 'Read a webhook',
-  description: 'Returns the settings and the state of a webhook.',
+  description: `Returns the settings and the state of a webhook. ${MASKED}`,
   parameters,
   answer: jsonResponse('Webhook', webhookDetailResource),
   errors,
 
   async handle(call) {
     const webhook = await webhookOf(call);
-    const { text } = await settingsOf(call, webhook);
-    return sendWithETag(call, JSON.stringify(await shownWebhook(call.services.webhooks, webhook)), text);
+    const shown = JSON.stringify(await shownTo(call, webhook));
+    // The tag says nothing about what is masked.
+    return sendWithETag(call, shown, mayManage(call) ? (await settingsOf(call, webhook)).text : undefined);
   },
 };
 
@@ -306,6 +311,15 @@ export const resumeWebhook: Operation<KeyedCall<'webhooks'>> = {
     return { message: 'Webhook resumed', webhook };
   },
 };
+
+function mayManage({ caller }: KeyedCall): boolean {
+  return allows(caller.scopes, 'webhooks');
+}
+
+function shownTo(call: KeyedCall<'webhooks'>, webhook: Webhook) {
+  const show = mayManage(call) ? shownWebhook : maskedWebhook;
+  return show(call.services.webhooks, webhook);
+}
 
 /**
  * The webhook whose ID is in the path, if the caller's team owns it.

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { isIP, type Socket } from 'node:net';
 import type { Author } from '../../model/audit.ts';
 import { Problem } from '../../model/error.ts';
-import { allows, type Scope } from '../../model/team.ts';
+import { allows, type RequiredScope, scopeWords } from '../../model/team.ts';
 import { peerAddress } from '../../net/host.ts';
 import { HOPS_HEADER, MAX_HOPS } from '../../observe/trace-context.ts';
 import { type Authenticator, type Caller, hashKey } from '../../teams/keys.ts';
@@ -19,7 +19,7 @@ import type { Request } from './exchange.ts';
 export function authenticate(
   authenticator: Authenticator,
   hash: string | undefined,
-  scope: Scope | 'any',
+  scope: RequiredScope,
 ): Caller | Promise<Caller> {
   if (hash === undefined) throw new Problem('unauthorized');
   const cached = authenticator.authenticateCached(hash);
@@ -27,11 +27,11 @@ export function authenticate(
   return authenticator.authenticate(hash).then((caller) => requireScope(caller, scope));
 }
 
-function requireScope(caller: Caller | undefined, scope: Scope | 'any'): Caller {
+function requireScope(caller: Caller | undefined, scope: RequiredScope): Caller {
   if (caller === undefined) throw new Problem('unauthorized');
-  if (scope !== 'any' && !allows(caller.scopes, scope)) {
+  if (!allows(caller.scopes, scope)) {
     throw new Problem('scope_missing', {
-      sentence: `This API key does not have the scope \`${scope}\`, which this operation requires. Use a key that has it`,
+      sentence: `This API key does not have the scope ${scopeWords(scope)}, which this operation requires. Use a key that has it`,
     });
   }
   return caller;

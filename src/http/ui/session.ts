@@ -1,7 +1,7 @@
 /** Dashboard sessions: signing in with a key or a link, authentication of requests, signing out. */
 import { type Author, OF_INSTANCE } from '../../model/audit.ts';
 import { found, Problem } from '../../model/error.ts';
-import { allows, type Scope, SESSION_MS } from '../../model/team.ts';
+import { allows, type RequiredScope, SESSION_MS, scopeWords } from '../../model/team.ts';
 import { subscriberOf } from '../../net/host.ts';
 import type { Logger } from '../../observe/log.ts';
 import { toIso } from '../../std/clock.ts';
@@ -94,12 +94,12 @@ export class SessionRoutes {
    * @throws Problem `origin_refused` if the request comes from a page of another origin; `session_missing`;
    *   `scope_missing`
    */
-  async authenticate(exchange: { request: Request; reply: Reply }, scope: Scope | 'any'): Promise<Caller> {
+  async authenticate(exchange: { request: Request; reply: Reply }, scope: RequiredScope): Promise<Caller> {
     this.#requireOwnOrigin(exchange.request);
     const { key, secret } = await this.#signedIn(exchange);
-    if (scope !== 'any' && !allows(key.scopes, scope)) {
+    if (!allows(key.scopes, scope)) {
       throw new Problem('scope_missing', {
-        sentence: `The key that you signed in with does not have the scope \`${scope}\`, which this operation requires`,
+        sentence: `The key that you signed in with does not have the scope ${scopeWords(scope)}, which this operation requires`,
       });
     }
     return callerOf(key, (options) => this.#sessions.isAlive(secret, options));
