@@ -47,6 +47,9 @@ export interface ReplaySelection {
   states?: DeliveryState[];
 }
 
+/** How webhooks are sorted. A `-` before the name reverses the order. */
+type WebhookSort = 'name' | 'createdAt' | 'lastSuccessAt' | 'failingSince';
+
 const ALL = '/v1/integrations/webhooks';
 
 export class Webhooks {
@@ -64,19 +67,26 @@ export class Webhooks {
 
   /**
    * The webhooks of the team with their settings and state. `state` filters: `failing` webhooks are active, but their last
-   * attempts have failed.
+   * attempts have failed. `q` searches names, descriptions, URLs and labels.
    *
    * @throws NotFound for the workflow
    */
   listDetails({
     workflowId,
     state,
+    label,
+    q,
+    sort,
     ...options
   }: ListOptions & {
     workflowId?: string | undefined;
     state?: readonly ('active' | 'failing' | 'paused')[] | undefined;
+    label?: string | undefined;
+    q?: string | undefined;
+    sort?: WebhookSort | `-${WebhookSort}` | undefined;
   } = {}): Pages<WebhookDetail> {
-    return pagesOf(this.#transport, 'webhooks', { ...options, path: ALL, query: { workflowId, state } });
+    const query = { workflowId, state, label, q, sort };
+    return pagesOf(this.#transport, 'webhooks', { ...options, path: ALL, query });
   }
 
   /**

@@ -295,6 +295,11 @@ test('creates, updates, tests and pauses webhooks, and replays deliveries', asyn
   );
   assert.equal((await webhooks.listDetails().take(1))[0]?.state, 'active');
   assert.equal((await webhooks.listDetails({ state: ['active'] }).take(1)).length, 1);
+  const named = { label: 'customer:acme', q: 'ACME', sort: '-name' } as const;
+  assert.deepEqual(
+    (await webhooks.listDetails(named).take(9)).map(({ id }) => id),
+    [filtered.id],
+  );
   await webhooks.listDetails({ workflowId: 'people' }).page();
   assert.deepEqual(await webhooks.listDetails({ state: ['failing', 'paused'] }).take(1), []);
   await assert.rejects(webhooks.listDetails({ workflowId: 'nobody' }).page(), NotFound);

@@ -85,8 +85,10 @@ export const OPERATIONS: readonly Line[] = [
     subscribeWebhook: 'POST /v1/integrations/webhooks/subscribe',
     unsubscribeWebhookByPath: 'DELETE /v1/integrations/webhooks/unsubscribe/{webhookId}',
   }),
-  ...linesOf(() => import('../http/routes/webhooks.ts'), {
+  ...linesOf(() => import('../http/routes/webhook-list.ts'), {
     listWebhookDetails: 'GET /v1/integrations/webhooks',
+  }),
+  ...linesOf(() => import('../http/routes/webhooks.ts'), {
     createWebhook: 'POST /v1/integrations/webhooks',
     readWebhook: 'GET /v1/integrations/webhooks/{webhookId=wh_*}',
     updateWebhook: 'PATCH /v1/integrations/webhooks/{webhookId=wh_*}',

@@ -67,9 +67,9 @@ import {
 import { live, readMetrics, readSystem, readSystemChecks, ready } from './routes/system.ts';
 import { listAudit, readMe, readUsage } from './routes/team.ts';
 import { tryWebhook } from './routes/try-rule.ts';
+import { listWebhookDetails } from './routes/webhook-list.ts';
 import {
   createWebhook,
-  listWebhookDetails,
   pauseWebhook,
   readWebhook,
   resumeWebhook,

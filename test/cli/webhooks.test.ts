@@ -85,6 +85,20 @@ test('a webhook is subscribed, set, tested, paused, rotated and unsubscribed', a
   assert.match(moved.stdout, /^description +For Acme\nlabels +customer:acme, b$/m);
   assert.match(moved.stdout, /^url +http:\S+\/4\nevents +job\.finished$/m);
   assert.match(moved.stderr, /it sends to the new URL\.[\s\S]*webhooks secret wh_/);
+  const found = await run(
+    'list',
+    '--label',
+    'customer:acme',
+    '--search',
+    'ACME',
+    '--sort',
+    '-name',
+    '--json',
+  );
+  assert.deepEqual(
+    (JSON.parse(found.stdout) as Json[]).map((webhook) => webhook.id),
+    [wide],
+  );
   const bare = await run('set', wide, '--no-description', '--no-labels');
   assert.doesNotMatch(bare.stdout, /^(description|labels) /m);
   await run('unsubscribe', wide, '--yes');

@@ -11,7 +11,7 @@ import { changesFrom, DEFAULT_OVERLAP_HOURS, MAX_OVERLAP_HOURS } from '../../web
 import type { Command } from '../command.ts';
 import { UsageError } from '../exit.ts';
 import { oneLine } from '../job-words.ts';
-import { type Options, repeated } from '../options.ts';
+import { type Options, oneOf, repeated } from '../options.ts';
 import { onTarget, onWebhook, onWorkflow, type Target, type TargetTeam } from '../target.ts';
 import { addYes, confirm, fields, type Head, print, say, table } from '../terminal.ts';
 import { agoWords, dateWords, elapsedWords } from '../times.ts';
@@ -23,6 +23,7 @@ import { addRuleFlags, addRules, digestWords } from './rules.ts';
 const PAUSED_BY = 'Paused at the command line';
 const MAX_URL_SHOWN = 60;
 const MAX_FILTER_SHOWN = 80;
+const MAX_NAME_SHOWN = 40;
 /** `webhooks unsubscribe` counts at most this many waiting deliveries. */
 const MOST_COUNTED = 1_000;
 
@@ -34,10 +35,24 @@ export function addWebhooks(program: Command): void {
   const list = webhooks
     .command('list')
     .description('list webhooks, oldest first')
-    .withExamples('webhooks list', 'webhooks list --workflow people')
+    .withExamples(
+      'webhooks list',
+      'webhooks list --workflow people',
+      'webhooks list --label customer:acme --sort -failingSince',
+    )
     .option('--workflow <id>', 'only webhooks of this workflow')
+    .option('--label <label>', 'only webhooks with this label')
+    .option(
+      '--search <text>',
+      'only webhooks with this text in the name, the description, the URL or a label',
+    )
+    .option(
+      '--sort <field>',
+      `sort by ${SORTS.join(', ')}, or in reverse order with a - before the field (default: oldest first)`,
+    )
+    .withValues('--sort', SORTS)
     .option('--team <slug>', 'only webhooks of this team');
-  onTarget(list, listWebhooks);
+  onTarget(list, listWebhooks, { check: (options) => void listingFrom(options) });
 
   const one = (
     name: string,
@@ -161,6 +176,19 @@ export function addWebhooks(program: Command): void {
   addListen(webhooks);
 }
 
+const SORTS = ['name', 'createdAt', 'lastSuccessAt', 'failingSince'] as const;
+
+/** Which webhooks to list, in which order. @throws UsageError */
+function listingFrom({ label, search, sort }: Options) {
+  const field = sort === undefined ? undefined : oneOf('--sort', String(sort).replace(/^-/, ''), SORTS);
+  const isReverse = String(sort).startsWith('-');
+  return {
+    label: label === undefined ? undefined : String(label),
+    q: search === undefined ? undefined : String(search),
+    sort: field === undefined ? undefined : isReverse ? (`-${field}` as const) : field,
+  };
+}
+
 const HEADS: readonly Head[] = [
   { name: 'webhook' },
   { name: 'workflow', drop: 2 },
@@ -169,11 +197,16 @@ const HEADS: readonly Head[] = [
   { name: 'destination' },
   { name: 'digest', drop: 4 },
   { name: 'filter', drop: 3 },
+  { name: 'name', drop: 5 },
+  { name: 'labels', drop: 6 },
 ];
 
 async function listWebhooks(target: Target, options: Options): Promise<void> {
+  const listing = listingFrom(options);
   const listOf = async ({ client, slug }: TargetTeam, workflowId?: string) => {
-    const webhooks = await Array.fromAsync(client.webhooks.listDetails({ workflowId, limit: 1_000 }));
+    const webhooks = await Array.fromAsync(
+      client.webhooks.listDetails({ workflowId, limit: 1_000, ...listing }),
+    );
     const team = webhooks.length === 0 ? '' : await slug();
     return webhooks.map((webhook) => ({ team, ...webhook }));
   };
@@ -189,6 +222,8 @@ async function listWebhooks(target: Target, options: Options): Promise<void> {
     oneLine(destinationWords(webhook.url, webhook.format), MAX_URL_SHOWN),
     digestWords(webhook.digest) ?? '',
     oneLine(webhook.filter ?? '', MAX_FILTER_SHOWN),
+    oneLine(webhook.name ?? '', MAX_NAME_SHOWN),
+    oneLine(webhook.labels.join(','), MAX_NAME_SHOWN),
   ]);
   print(options, found, table(cells, process.stdout.columns, HEADS));
   if (found.length > 0 || options.json === true) return;

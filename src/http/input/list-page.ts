@@ -50,7 +50,8 @@ export function pageParameters(example: string, { usual, most }: PageSize = PAGE
  */
 export interface Order<Row, As extends string, At> {
   as: As;
-  of(last: Row): string;
+  /** @param query of the request; undefined in an example */
+  of(last: Row, query?: string): string;
   from(query: string): At | undefined;
 }
 
@@ -118,7 +119,7 @@ export function listOperation<
       const range = { ...given, ...(at === undefined ? {} : { [order.as]: at }), limit: limit + 1 };
       const found = await rows(call, range as Parameters<typeof rows>[1]);
       const { items, next } =
-        'rows' in found ? { items: found.rows, next: found.next } : cut(found, limit, order);
+        'rows' in found ? { items: found.rows, next: found.next } : cut(found, limit, { order, query });
       if (next !== null) reply.header('link', nextLink(path, query, next));
       const shown: Json[] = [];
       for (const row of items) shown.push(await show(row, call));
@@ -127,10 +128,14 @@ export function listOperation<
   };
 }
 
-function cut<Row>(found: readonly Row[], limit: number, order: { of(last: Row): string }) {
+function cut<Row>(
+  found: readonly Row[],
+  limit: number,
+  { order, query }: { order: Pick<Order<Row, string, unknown>, 'of'>; query: string },
+) {
   const items = found.slice(0, limit);
   const last = items.at(-1);
-  return { items, next: found.length > limit && last !== undefined ? order.of(last) : null };
+  return { items, next: found.length > limit && last !== undefined ? order.of(last, query) : null };
 }
 
 /**
@@ -205,7 +210,7 @@ export function cursorFrom(query: string, lengths: readonly number[]): number[] 
   const text = queryValue(query, 'cursor');
   if (text === undefined) return undefined;
   const numbers = parse(text);
-  if (numbers === undefined || !lengths.includes(numbers.length)) refuse();
+  if (numbers === undefined || !lengths.includes(numbers.length)) refuseCursor();
   return numbers;
 }
 
@@ -225,7 +230,7 @@ export function idCursorFrom(query: string, isId: (text: string) => boolean): st
   if (text === undefined) return undefined;
   const id = Buffer.from(text, 'base64url').toString();
   // Decoding tolerates characters that encoding never writes.
-  if (makeIdCursor(id) !== text || !isId(id)) refuse();
+  if (makeIdCursor(id) !== text || !isId(id)) refuseCursor();
   return id;
 }
 
@@ -250,7 +255,8 @@ function uriSafe(pair: string): string {
   return pair.replace(/[^\w\-.~!$'()*+,;:@/?%=]/g, (character) => encodeURIComponent(character));
 }
 
-function refuse(): never {
+/** @throws Problem `field_invalid` */
+export function refuseCursor(): never {
   throw new Problem('field_invalid', {
     sentence:
       'The query parameter `cursor` must come from a `Link` header of this operation, with the same other parameters. ' +

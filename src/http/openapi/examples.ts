@@ -155,6 +155,9 @@ const OWN_EXAMPLES: Readonly<Record<string, unknown>> = {
     backups: 0,
   },
   'listWebhookDetails.state': 'failing,paused',
+  'listWebhookDetails.label': 'customer:acme',
+  'listWebhookDetails.q': 'acme',
+  'listWebhookDetails.sort': '-failingSince',
   'createWebhook.request.application/json': {
     webhookUrl: 'https://example.com/hooks/all',
     events: ['workflow_failed', 'webhook_paused'],

@@ -1,4 +1,4 @@
-/** Webhook operations beyond the contract: list, create, read, update, test, pause, resume. */
+/** Webhook operations beyond the contract: create, read, update, test, pause, resume. */
 
 import { found } from '../../model/error.ts';
 import { allows } from '../../model/team.ts';
@@ -29,8 +29,6 @@ import { testWords } from '../../webhooks/replay.ts';
 import { subscribeWebhook as subscribe } from '../../webhooks/subscribe.ts';
 import { checkIfMatch, IF_MATCH, sendWithETag } from '../caching.ts';
 import { bodyFields } from '../input/body.ts';
-import { byId, everyRowInTurn, listOperation, WORKFLOW_FILTER, workflowFilter } from '../input/list-page.ts';
-import { choicesParameter } from '../input/query.ts';
 import {
   IDEMPOTENCY_KEY_WITHOUT_BODY,
   idempotencyKeyFrom,
@@ -47,47 +45,9 @@ const PAUSED = 'Paused over the API';
 const parameters = [pathParameter('webhookId', 'Webhook ID')];
 const errors = { webhook_not_found: 'No webhook found' };
 const changed = messageWith('webhook', webhookDetailResource);
-const MASKED =
+/** Part of the descriptions of operations that also accept readers. */
+export const MASKED =
   'A key needs the scope `read` or `webhooks`; without `webhooks`, what may be secret is masked.';
-
-/** The states that the list filters by: a `failing` webhook is active, but its last attempts have failed. */
-const STANDINGS = ['active', 'failing', 'paused'] as const;
-
-function standingOf({ state, failingSince }: Webhook): (typeof STANDINGS)[number] {
-  if (state === 'paused') return 'paused';
-  return failingSince === null ? 'active' : 'failing';
-}
-
-/** GET /v1/integrations/webhooks */
-export const listWebhookDetails = listOperation({
-  id: 'listWebhookDetails',
-  group: 'Integrations',
-  summary: 'List webhooks with details',
-  description:
-    'Returns the webhooks of the team with their settings and state, oldest first. In the filter `state`, ' +
-    `\`failing\` selects the active webhooks whose last attempt failed, and \`active\` selects the others. ${MASKED}`,
-  name: 'webhooks',
-  resource: webhookDetailResource,
-  // The webhook that the cursor names may have been deleted. Its ID still marks the position in the list.
-  order: byId('after', 'wh'),
-  parameters: [WORKFLOW_FILTER],
-  filters: {
-    standings: choicesParameter('state', STANDINGS, 'Filter by state'),
-  },
-  errors: { workflow_not_found: 'No workflow found' },
-  async rows(call, { standings, limit, after }) {
-    const { services, caller } = call;
-    const whose = { teamId: caller.teamId, ...(await workflowFilter(call)) };
-    const found: Webhook[] = [];
-    const from = { ...whose, after, ...(standings === undefined ? { limit } : {}) };
-    for await (const webhook of everyRowInTurn(services.store.webhooks.list, from)) {
-      if (standings?.includes(standingOf(webhook)) ?? true) found.push(webhook);
-      if (found.length === limit) break;
-    }
-    return found;
-  },
-  show: (webhook, call: KeyedCall<'webhooks'>) => shownTo(call, webhook),
-});
 
 /** POST /v1/integrations/webhooks */
 export const createWebhook: Operation<KeyedCall<'webhooks'>> = {
@@ -312,11 +272,12 @@ export const resumeWebhook: Operation<KeyedCall<'webhooks'>> = {
   },
 };
 
-function mayManage({ caller }: KeyedCall): boolean {
+export function mayManage({ caller }: KeyedCall): boolean {
   return allows(caller.scopes, 'webhooks');
 }
 
-function shownTo(call: KeyedCall<'webhooks'>, webhook: Webhook) {
+/** A webhook as the caller may see it. */
+export function shownTo(call: KeyedCall<'webhooks'>, webhook: Webhook) {
   const show = mayManage(call) ? shownWebhook : maskedWebhook;
   return show(call.services.webhooks, webhook);
 }
