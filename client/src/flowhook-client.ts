@@ -47,6 +47,8 @@ export type {
   RecordChange,
   Replay,
   ReplayPlan,
+  Retry,
+  RetryPlan,
   System,
   SystemChecks,
   SystemFinding,
@@ -71,5 +73,6 @@ export type {
   DeliveryFilter,
   DeliveryState,
   ReplaySelection,
+  RetrySelection,
 } from './webhooks.ts';
 export type { Change, ChangesOptions, DataOptions, Definition, WorkflowDefinition } from './workflows.ts';

@@ -298,6 +298,56 @@ export interface ReplayPlan {
   isComplete: boolean;
 }
 
+export interface Retry {
+  id: string;
+  /** `running`: deliveries are still being queued; `done`: all are queued, and the counts say how many arrived. */
+  state: 'running' | 'done';
+  /** Number of deliveries queued so far: new ones, and waiting ones that became due immediately. */
+  made: number;
+  /** Successful deliveries. */
+  arrived: number;
+  /** Deliveries not attempted yet: queued, or held back with their webhook. */
+  underWay: number;
+  /** Deliveries whose last attempt failed, whether or not they will be retried. */
+  failed: number;
+  /** Deliveries canceled because the webhook was unsubscribed. */
+  canceled: number;
+  /** `false` if the retry has 100,000 deliveries or more: not all are counted. */
+  isComplete: boolean;
+  /** The replay of each webhook, with what its receiver returned. */
+  replays: Replay[];
+}
+
+export interface RetryPlanWebhook {
+  webhookId: string;
+  /** Name of the webhook. `null` if it has none. */
+  name: string | null;
+  url: string;
+  /** Number of events that the webhook would receive. */
+  count: number;
+  /** Number of events in each selected delivery state. */
+  byState: ReplayPlanByState;
+  /** Reason why the webhook does not receive the events immediately. `null` if it does. */
+  held: string | null;
+}
+
+export interface RetryPlan {
+  /** Start of the period, inclusive. */
+  since: string;
+  /** End of the period, inclusive. Repeat it in the request that starts the retry. */
+  until: string;
+  /** States of the selected deliveries. */
+  states: ('waiting' | 'delivered' | 'dead' | 'canceled')[];
+  /** Number of events that the retry would send. */
+  count: number;
+  /** Number of events in each selected delivery state. */
+  byState: ReplayPlanByState;
+  /** `false` if 50,000 deliveries or more match: the counts are then lower bounds. */
+  isComplete: boolean;
+  /** Webhooks that would receive events. */
+  webhooks: RetryPlanWebhook[];
+}
+
 export interface FeedUrls {
   /** Address of the feed as Atom 1.0. */
   atom: string;

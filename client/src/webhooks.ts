@@ -9,6 +9,8 @@ import type {
   Replay,
   ReplayDeliveryResult,
   ReplayPlan,
+  Retry,
+  RetryPlan,
   RotateWebhookSecretResult,
   TestWebhookResult,
   TryWebhookRequest,
@@ -40,6 +42,19 @@ export interface DeliveryFilter {
   until?: Date | string | undefined;
 }
 
+/** Selects deliveries to retry (default: all that have not arrived). */
+export interface RetrySelection {
+  states?: readonly DeliveryState[] | undefined;
+  webhookId?: string | undefined;
+  /** The workflow of the event. */
+  workflowId?: string | undefined;
+  events?: readonly Delivery['eventType'][] | undefined;
+  /** Of the last attempt: a status such as `503`, a class such as `5xx`, or `none` if there was no response. */
+  status?: string | undefined;
+  since?: Date | string | undefined;
+  until?: Date | string | undefined;
+}
+
 /** Selects deliveries by creation time (default for `until`: now) and state (default: all that have not arrived). */
 export interface ReplaySelection {
   since: Date | string;
@@ -51,6 +66,7 @@ export interface ReplaySelection {
 type WebhookSort = 'name' | 'createdAt' | 'lastSuccessAt' | 'failingSince';
 
 const ALL = '/v1/integrations/webhooks';
+const RETRY = '/v1/deliveries/retry';
 
 export class Webhooks {
   readonly #transport: Transport;
@@ -339,6 +355,31 @@ export class Deliveries {
   curl(deliveryId: string, options: CallOptions = {}): Promise<DeliveryCommand> {
     const path = `/v1/deliveries/${encodeURIComponent(deliveryId)}/curl`;
     return this.#transport.json({ ...options, path });
+  }
+
+  /** Counts the events that `retry` would send, without sending them. @throws NotFound */
+  async planRetry(selection: RetrySelection = {}, options: CallOptions = {}): Promise<RetryPlan> {
+    const call = { ...options, method: 'POST', path: RETRY, json: { ...selection, dryRun: true } };
+    return (await this.#transport.json<{ plan: RetryPlan }>(call)).plan;
+  }
+
+  /**
+   * Sends all selected deliveries now, to all webhooks: those that wait become due, and the others are sent again.
+   *
+   * @returns the retry, or null if there is nothing to send
+   * @throws NotFound for the webhook or the workflow
+   */
+  async retry(
+    selection: RetrySelection = {},
+    { idempotencyKey = randomKey(), ...options }: KeyedOptions = {},
+  ): Promise<Retry | null> {
+    const call = { ...options, method: 'POST', path: RETRY, json: selection, idempotencyKey };
+    return (await this.#transport.json<{ retry?: Retry }>(call)).retry ?? null;
+  }
+
+  /** The progress of a retry, and what the receivers returned. @throws NotFound */
+  readRetry(retryId: string, options: CallOptions = {}): Promise<Retry> {
+    return this.#transport.json({ ...options, path: `/v1/retries/${encodeURIComponent(retryId)}` });
   }
 
   /**

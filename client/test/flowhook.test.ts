@@ -264,6 +264,12 @@ test('creates, updates, tests and pauses webhooks, and replays deliveries', asyn
   assert.deepEqual([plan.count, plan.isComplete], [0, true]);
   const replay = await webhooks.replaySince(made.id, { since: new Date(0), states: ['dead'] });
   assert.equal((await webhooks.readReplay(made.id, replay.id)).webhookId, made.id);
+  const retried = { webhookId: made.id, states: ['delivered'] as const, events: ['webhook_test'] as const };
+  const { count, until } = await deliveries.planRetry(retried);
+  assert.ok(count > 0);
+  const retry = await deliveries.retry({ ...retried, until });
+  assert.equal((await deliveries.readRetry(retry?.id ?? '')).replays[0]?.webhookId, made.id);
+  assert.equal(await deliveries.retry({ ...retried, until: new Date(0) }), null);
   assert.equal((await webhooks.get(made.id)).state, 'active');
   const filtered = await webhooks.create({
     url: receiver.url,

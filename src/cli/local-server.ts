@@ -105,6 +105,8 @@ export const OPERATIONS: readonly Line[] = [
   }),
   ...linesOf(() => import('../http/routes/all-deliveries.ts'), {
     listDeliveries: 'GET /v1/deliveries',
+    retryDeliveries: 'POST /v1/deliveries/retry',
+    readRetry: 'GET /v1/retries/{retryId}',
   }),
   ...linesOf(() => import('../http/routes/deliveries.ts'), {
     listWebhookDeliveries: 'GET /v1/integrations/webhooks/{webhookId=wh_*}/deliveries',

@@ -3,7 +3,7 @@
  * key), and its operation.
  */
 import { type Route, route } from './route.ts';
-import { listDeliveries } from './routes/all-deliveries.ts';
+import { listDeliveries, readRetry, retryDeliveries } from './routes/all-deliveries.ts';
 import { listRecordHistory, listWorkflowVersions, readWorkflowChanges } from './routes/changes.ts';
 import { readData } from './routes/data.ts';
 import { listEventDecisions, listWebhookDecisions } from './routes/decisions.ts';
@@ -143,6 +143,8 @@ export const routes: readonly Route[] = [
   route('GET', '/v1/integrations/webhooks/{webhookId=wh_*}/replays/{replayId}', 'webhooks', readReplay),
   route('POST', '/v1/webhooks/try', 'read', tryWebhook),
   route('GET', '/v1/deliveries', 'webhooks', listDeliveries),
+  route('POST', '/v1/deliveries/retry', 'webhooks', retryDeliveries),
+  route('GET', '/v1/retries/{retryId}', 'webhooks', readRetry),
   route('GET', '/v1/deliveries/{deliveryId}', 'webhooks', readDelivery),
   route('GET', '/v1/deliveries/{deliveryId}/curl', 'webhooks', readDeliveryCommand),
   route('POST', '/v1/deliveries/{deliveryId}/replay', 'webhooks', replayDelivery),

@@ -40,6 +40,7 @@ export const ERRORS = {
   job_not_found: [404, 'No job found'],
   delivery_not_found: [404, 'No delivery found'],
   replay_not_found: [404, 'No replay found'],
+  retry_not_found: [404, 'No retry found'],
   quarantined_not_found: [404, 'No record with this ID in the quarantine'],
   inspector_not_found: [404, 'No inspector found. Inspectors are deleted after 24 hours: create a new one'],
   event_not_found: [404, 'No event found'],

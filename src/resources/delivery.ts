@@ -275,9 +275,14 @@ function deliveryFields({ last, nextAt, ...of }: DeliverySummary) {
   };
 }
 
-export function shownReplay(of: Replay, { failures, isComplete, ...counts }: ReplayOutcome) {
+export function shownReplay(of: Replay, outcome: ReplayOutcome) {
+  return replayResource.of(replayFields(of, outcome));
+}
+
+/** The values of a replay for `replayResource`. */
+export function replayFields(of: Replay, { failures, isComplete, ...counts }: ReplayOutcome) {
   const counted = Object.values(counts).reduce((sum, one) => sum + one, 0);
-  return replayResource.of({
+  return {
     ...of,
     outcome: {
       ...counts,
@@ -288,7 +293,7 @@ export function shownReplay(of: Replay, { failures, isComplete, ...counts }: Rep
       })),
       isComplete,
     },
-  });
+  };
 }
 
 /** `Delivered: the receiver returned 204`, or why the attempt failed. */

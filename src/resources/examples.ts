@@ -10,6 +10,7 @@ export const IDS = {
   event: `evt_${ID}`,
   delivery: `dlv_${ID}`,
   replay: `rpl_${ID}`,
+  retry: `rty_${ID}`,
   signingKey: `sk_${ID}`,
   feed: `feed_${ID}`,
   inspector: 'insp_5f0c3b7d9a1e4c2f8b6d7a9e0c1f2b3d',

@@ -140,6 +140,13 @@ export const AUDITED = {
     replay: ({ ids }, made) => made && ids.map((id) => ({ target: at('delivery', id), summary: '' })),
     startReplay: ({ webhookId, states }, replay) =>
       replay && { target: at('webhook', webhookId), summary: `${states.join(' and ')} deliveries` },
+    startRetry: ({ webhookIds, states }, id) =>
+      id === undefined
+        ? undefined
+        : webhookIds.map((webhookId) => ({
+            target: at('webhook', webhookId),
+            summary: `${states.join(' and ')} deliveries, retry ${id}`,
+          })),
   },
   feeds: {
     create: ({ workflowId }, result) =>

@@ -8,13 +8,14 @@ import { type Chore, inSteps } from '../std/chore.ts';
 import { type ChoreDeps, choreOnOneNode } from '../store/on-one-node.ts';
 import type { HistoryPlace } from '../store/operations/deliveries/deliveries.ts';
 import { keyOfMessage, type ReplayedDelivery } from '../store/operations/deliveries/replays.ts';
+import type { Narrowing } from '../store/operations/deliveries/search.ts';
 import { quietMs } from '../store/quiet.ts';
 import type { Store } from '../store/store.ts';
 
 /** Number of rows per read. A read takes a few milliseconds on SQLite, whose reads block the event loop. */
 const PART = 500;
 /** Maximum number of deliveries that are read to count events, so that counting is always fast. */
-const MAX_LOOKED_AT = 50_000;
+export const MAX_LOOKED_AT = 50_000;
 
 export interface ReplayPlan {
   /** Epoch milliseconds, both inclusive. */
@@ -34,6 +35,7 @@ export interface ReplayPlan {
 
 interface ReplaySelection {
   teamId: string;
+  narrowing?: Narrowing;
   webhookId: string;
   states: readonly DeliveryState[];
   since: number;
@@ -58,14 +60,20 @@ export async function planReplay(
   return { since, until, states, count: chosen.count, byState, isComplete };
 }
 
-async function tally(
+/**
+ * Counts the events that a replay would send. @param most number of deliveries that are read at most
+ * @returns `looked`: number of deliveries that were read
+ */
+export async function tally(
   deliveries: Store['deliveries'],
   selection: ReplaySelection,
-): Promise<Pick<ReplayPlan, 'count' | 'byState' | 'isComplete'>> {
+  most = MAX_LOOKED_AT,
+): Promise<Pick<ReplayPlan, 'count' | 'byState' | 'isComplete'> & { looked: number }> {
   const seen = new Set<string>();
   const byState = { waiting: 0, delivered: 0, dead: 0, canceled: 0 };
   let after: HistoryPlace | null | undefined;
-  for (let looked = 0; after !== null && looked < MAX_LOOKED_AT; looked += PART) {
+  let looked = 0;
+  for (; after !== null && looked < most; looked += PART) {
     const input = { ...selection, limit: PART };
     const part = await deliveries.replayable(after === undefined ? input : { ...input, after });
     for (const { state, ...message } of part.found) {
@@ -77,14 +85,14 @@ async function tally(
     after = part.next;
     await nextTurn();
   }
-  return { count: seen.size, byState, isComplete: after === null };
+  return { count: seen.size, byState, isComplete: after === null, looked };
 }
 
 /**
  * Maximum number of deliveries that are read for the outcome of a replay. The newest deliveries of a larger replay are
  * not counted.
  */
-const MAX_READ = 100_000;
+export const MAX_READ = 100_000;
 /**
  * A replay makes deliveries due one at a time, at most this far in the future. The first retry after a failure comes
  * later than this.
@@ -121,12 +129,13 @@ interface ReplayFailure {
 export async function replayOutcome(
   { deliveries, now }: Pick<Store, 'deliveries' | 'now'>,
   { teamId, id, createdAt }: { teamId: string; id: string; createdAt: number },
+  limit = MAX_READ,
 ): Promise<ReplayOutcome> {
   const sum = { arrived: 0, underWay: 0, failed: 0, canceled: 0 };
   const failures = new Map<string, ReplayFailure>();
   let last: ReplayedDelivery | undefined;
   let isComplete = false;
-  for (let looked = 0; !isComplete && looked < MAX_READ; looked += PART) {
+  for (let looked = 0; !isComplete && looked < limit; looked += PART) {
     const after =
       last === undefined ? { after: 0 } : { after: last.sequence, afterMessageId: last.messageId };
     const part = await deliveries.replayed({ teamId, id, ...after, limit: PART });

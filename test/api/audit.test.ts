@@ -249,6 +249,15 @@ const CASES: Record<string, [action: string, prepare: () => Promise<() => Promis
       return () => call('POST', `${hooks}/${id}/replay`, { since: '2026-01-01T00:00:00Z' });
     },
   ],
+  retryDeliveries: [
+    'deliveries.startRetry',
+    async () => {
+      const id = await makeWebhook();
+      await call('POST', `${hooks}/${id}/test`);
+      const states = ['waiting', 'dead', 'delivered'];
+      return () => call('POST', '/v1/deliveries/retry', { webhookId: id, states });
+    },
+  ],
   replayDelivery: [
     'deliveries.replay',
     async () => {

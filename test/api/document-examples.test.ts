@@ -68,6 +68,8 @@ async function world(): Promise<[example: string, real: string][]> {
   const since = new Date(0).toISOString();
   const replay = (await made('POST', `/v1/integrations/webhooks/${webhook.id}/replay`, { since })).body
     .replay;
+  const states = ['waiting', 'delivered', 'dead', 'canceled'];
+  const { retry } = (await made('POST', '/v1/deliveries/retry', { states })).body;
   const { key } = (await made('POST', '/v1/keys')).body as { key: Json };
   const known = ((await made('GET', '/v1/inspectors')).body.inspectors as Json[])[0];
   const inspector = known ?? (await made('POST', '/v1/inspectors')).body;
@@ -82,6 +84,7 @@ async function world(): Promise<[example: string, real: string][]> {
     [`evt_${id}`, String(sent.eventId)],
     [`dlv_${id}`, String(sent.deliveryId)],
     [`rpl_${id}`, String((replay as Json).id)],
+    [`rty_${id}`, String((retry as Json).id)],
     [`key_${id}`, String(key.id)],
     [`team_${id}`, service.team.id],
     [`job_${id}`, await jobIn('quick', 'finished')],

@@ -59,6 +59,8 @@ async function makeIds(key: string, workflowId: string): Promise<Ids> {
   ]);
   const since = new Date(0).toISOString();
   const replay = (await call('POST', `/v1/integrations/webhooks/${wide.id}/replay`, { since })).body as Json;
+  const retry = (await call('POST', '/v1/deliveries/retry', { states: ['waiting', 'delivered', 'dead'] }))
+    .body as { retry?: Json };
   const made = (await call('POST', '/v1/keys')).body as { key: Json };
   for (const { id } of ((await call('GET', '/v1/inspectors')).body as { inspectors: Json[] }).inspectors) {
     await service.call('DELETE', `/v1/inspectors/${id}`, undefined, { 'x-api-key': key });
@@ -81,6 +83,7 @@ async function makeIds(key: string, workflowId: string): Promise<Ids> {
     feedId: String(feed.id),
     feedAddress: new URL(feed.urls.json).pathname.replace('/feeds/', ''),
     replayId: String((replay.replay as Json | undefined)?.id ?? replay.replayId ?? 'rpl_0'),
+    retryId: String(retry.retry?.id ?? 'rty_0'),
     teamId: key === otherKey ? other.id : service.team.id,
     eventType: 'workflow_finished',
   };
@@ -98,6 +101,7 @@ const UNKNOWN: Ids = {
   feedId: 'feed_01kadz8v3s7v0s8e1c3q5m2n4p',
   feedAddress: `${'0'.repeat(66)}.atom`,
   replayId: 'rpl_01kadz8v3s7v0s8e1c3q5m2n4p',
+  retryId: 'rty_01kadz8v3s7v0s8e1c3q5m2n4p',
   teamId: 'team_01kadz8v3s7v0s8e1c3q5m2n4p',
   eventType: 'workflow_finished',
 };

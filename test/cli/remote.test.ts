@@ -146,6 +146,24 @@ test('deliveries are tested, shown and replayed on the server', async (t) => {
     await ask(...replay.slice(0, -1), '--dry-run'),
     /^The replay would send \d events?: \d delivered/,
   );
+  const everywhere = async (...args: string[]) => {
+    const ended = await flowhook(['deliveries', ...args], there());
+    assert.equal(ended.code, 0, ended.stderr);
+    return ended.stdout;
+  };
+  const filter = ['--webhook', id, '--state', 'delivered', '--event', 'webhook_test', '--status', '2xx'];
+  assert.match(await everywhere('list', ...filter, '--search', url), /delivered +webhook_test \(test\)/);
+  assert.match(
+    await everywhere('retry', ...filter, '--dry-run'),
+    /would send \d events? to 1 webhook: \d delivered/,
+  );
+  assert.match(
+    await everywhere('retry', ...filter, '--wait', '--yes'),
+    /^rty_\w+ done: (\d) events? sent again: \1 arrived/,
+  );
+  assert.match(await everywhere('retry', delivery?.id ?? '', '--wait'), /^Delivered/);
+  const both = await flowhook(['deliveries', 'retry', delivery?.id ?? '', '--state', 'dead'], there());
+  assert.equal(both.code, 2);
   assert.equal((await flowhook(['webhooks', 'test', 'https://example.com/no'], there())).code, 3);
   await ask('unsubscribe', url, '--yes');
 });

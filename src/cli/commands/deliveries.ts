@@ -196,7 +196,7 @@ function indented(body: string): string {
   }
 }
 
-async function replayOne(target: Target, id: string, options: Options): Promise<void> {
+export async function replayOne(target: Target, id: string, options: Options): Promise<void> {
   await onDelivery(target, id, async ({ client }) => {
     const { message, ...made } = await client.deliveries.replay(id);
     const { deliveryId, attempt } = made;
@@ -273,7 +273,7 @@ async function waitForAttempt(
 }
 
 /** Warns if no server is running, because nothing is sent without a server. */
-function warnWithoutServer({ local }: Target): void {
+export function warnWithoutServer({ local }: Target): void {
   if (!local?.owned) return;
   say('No server is running on this database. Events are sent after you start one with `flowhook serve`');
   process.exitCode = 6;
@@ -435,11 +435,7 @@ async function followReplay(
  */
 function printOutcome({ replay, held }: { replay: Replay; held: string | null }, options: Options): void {
   const { id, state, outcome } = replay;
-  const failures = outcome.failures.map(({ count, message, retried }) => {
-    const next = retried === 0 ? '' : ` (${retried === count ? '' : `${grouped(retried)} `}will be retried)`;
-    return `  ${grouped(count)} × ${oneLine(message, 200)}${next}`;
-  });
-  print(options, replay, [`${id} ${state}: ${outcomeWords(replay)}`, ...failures]);
+  print(options, replay, [`${id} ${state}: ${outcomeWords(replay)}`, ...failureWords(outcome)]);
   if (held !== null) say(held);
   const isRunning = state === 'running' || outcome.underWay > 0;
   if (isRunning) say('The replay continues on the server, also after a restart');
@@ -447,9 +443,23 @@ function printOutcome({ replay, held }: { replay: Replay; held: string | null },
   else if (isRunning) process.exitCode = 7;
 }
 
-/** Summarizes the outcome of a replay: `12 events sent again: 9 arrived, 2 failed, 1 in progress`. */
+/** A line for each kind of failure: `  2 × HTTP 503 (will be retried)`. */
+export function failureWords({ failures }: Pick<Replay['outcome'], 'failures'>): string[] {
+  return failures.map(({ count, message, retried }) => {
+    const next = retried === 0 ? '' : ` (${retried === count ? '' : `${grouped(retried)} `}will be retried)`;
+    return `  ${grouped(count)} × ${oneLine(message, 200)}${next}`;
+  });
+}
+
 function outcomeWords({ made, outcome }: Replay): string {
-  const { arrived, failed, underWay, canceled, superseded } = outcome;
+  return sentWords({ made, ...outcome });
+}
+
+type Sent = Pick<Replay, 'made'> & Omit<Replay['outcome'], 'failures' | 'isComplete' | 'superseded'>;
+
+/** Summarizes the outcome of a replay: `12 events sent again: 9 arrived, 2 failed, 1 in progress`. */
+export function sentWords(of: Sent & { superseded?: number }): string {
+  const { made, arrived, failed, underWay, canceled, superseded = 0 } = of;
   const parts: [number, string][] = [
     [arrived, 'arrived'],
     [failed, 'failed'],

@@ -162,19 +162,24 @@ export function momentParameter(name: string, description: string): QueryParamet
   });
 }
 
+/** The schema of `statusFrom`. */
+export const STATUS_SCHEMA = { type: 'string', pattern: '^([1-5]\\d\\d|[1-5]xx|none)$' };
+
 /** An HTTP status (`503`), a class of them (`5xx`), or `none` for no response, which is read as null. */
 export function statusParameter(
   name: string,
   description: string,
 ): QueryParameter<{ from: number; to: number } | null> {
-  const schema = { type: 'string', pattern: '^([1-5]\\d\\d|[1-5]xx|none)$' };
-  return parameter({ name, description, schema, example: '5xx' }, (text, what) => {
-    if (text === 'none') return null;
-    if (!/^[1-5](\d\d|xx)$/.test(text)) {
-      return invalid(`${what} must be a status such as 503, a class such as 5xx, or none`);
-    }
-    return { from: Number(text.replace('xx', '00')), to: Number(text.replace('xx', '99')) };
-  });
+  return parameter({ name, description, schema: STATUS_SCHEMA, example: '5xx' }, statusFrom);
+}
+
+/** @throws Problem `field_invalid` */
+export function statusFrom(text: string, what: string): { from: number; to: number } | null {
+  if (text === 'none') return null;
+  if (!/^[1-5](\d\d|xx)$/.test(text)) {
+    return invalid(`${what} must be a status such as 503, a class such as 5xx, or none`);
+  }
+  return { from: Number(text.replace('xx', '00')), to: Number(text.replace('xx', '99')) };
 }
 
 /** `true` or `false` (default). */

@@ -67,6 +67,7 @@ const NOUNS = {
   job: 'job',
   key: 'key',
   rpl: 'replay',
+  rty: 'retry',
   team: 'team',
   wh: 'webhook',
 } as const;
@@ -132,4 +133,17 @@ export function keyOfFields(
   const key = idempotencyKeyFrom(call);
   if (key === null) return null;
   return { key, sent: createHash('sha256').update(canonicalJson(fields)).digest('hex') };
+}
+
+/** The names in an optional array, each once; undefined without one. @throws Problem `field_invalid` */
+export function namesFrom<T extends string>(
+  value: unknown,
+  field: string,
+  names: readonly T[],
+): T[] | undefined {
+  if (value === undefined) return undefined;
+  if (!Array.isArray(value) || value.length === 0) {
+    return invalid(`\`${field}\` must be a non-empty array of ${names.join(', ')}`);
+  }
+  return [...new Set(value.map((name, at) => oneOf(`\`${field}[${at}]\``, name, names)))];
 }

@@ -2,11 +2,13 @@
  * The examples in the OpenAPI document, one for every parameter, request and response: a team with a workflow `people`,
  * one job, and its webhooks.
  */
+
 import { replayResource } from '../../resources/delivery.ts';
 import { ENDED, FEED_TOKEN, IDS, MAIL_TOKEN, QUEUED, RECEIVER, STARTED } from '../../resources/examples.ts';
 import { jobResource, logLineResource } from '../../resources/job.ts';
 import { keyResource } from '../../resources/key.ts';
 import { quarantinedResource } from '../../resources/quarantine.ts';
+import { retryPlanResource } from '../../resources/retry.ts';
 import { changeResource, recordResource } from '../../resources/workflow.ts';
 import type { JsonSchema } from '../../std/shape.ts';
 import { makeCursor } from '../input/list-page.ts';
@@ -71,6 +73,7 @@ const NAMED_EXAMPLES: Readonly<Record<string, unknown>> = {
   eventId: IDS.event,
   deliveryId: IDS.delivery,
   replayId: IDS.replay,
+  retryId: IDS.retry,
   keyId: IDS.key,
   teamId: IDS.team,
   inspectorId: IDS.inspector,
@@ -189,6 +192,11 @@ const OWN_EXAMPLES: Readonly<Record<string, unknown>> = {
   'replayWebhookDeliveries.answer.application/json': {
     message: `Replay ${IDS.replay} started. GET /v1/integrations/webhooks/${IDS.webhook}/replays/${IDS.replay} returns its progress`,
     replay: replayResource.example,
+  },
+  'retryDeliveries.request.application/json': { status: '5xx', dryRun: true },
+  'retryDeliveries.answer.application/json': {
+    message: 'The retry would send 12 events to 1 webhook: 10 waiting, 2 dead',
+    plan: retryPlanResource.example,
   },
   'replayDelivery.message': 'The event is being sent again',
   'updateFeed.request.application/json': { title: 'Price cuts', limit: 100 },

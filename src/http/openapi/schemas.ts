@@ -15,6 +15,7 @@ import { jobResource, logLineResource } from '../../resources/job.ts';
 import { keyResource } from '../../resources/key.ts';
 import { profileResource } from '../../resources/profile.ts';
 import { quarantinedBesideResource, quarantinedResource } from '../../resources/quarantine.ts';
+import { retryPlanResource, retryResource } from '../../resources/retry.ts';
 import { systemChecksResource, systemResource } from '../../resources/system.ts';
 import { signingKeyResource, webhookDetailResource, webhookResource } from '../../resources/webhook.ts';
 import {
@@ -39,6 +40,8 @@ export const schemas: Readonly<Record<string, JsonSchema>> = Object.fromEntries(
     deliveryDetailResource,
     replayResource,
     replayPlanResource,
+    retryResource,
+    retryPlanResource,
     feedResource,
     quarantinedResource,
     quarantinedBesideResource,

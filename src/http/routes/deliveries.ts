@@ -1,6 +1,6 @@
 /** Deliveries and their replays. */
 
-import { DELIVERY_STATES, type DeliveryState, NOT_ARRIVED } from '../../model/delivery.ts';
+import { DELIVERY_STATES, NOT_ARRIVED } from '../../model/delivery.ts';
 import { found, Problem } from '../../model/error.ts';
 import {
   deliveryCommandResource,
@@ -34,7 +34,7 @@ import {
   invalid,
   keyOfFields,
   keyOfPath,
-  oneOf,
+  namesFrom,
   timeFrom,
 } from '../input/values.ts';
 import { jsonBody, jsonResponse, requestTime } from '../openapi/content.ts';
@@ -273,7 +273,7 @@ async function replaySelection(call: KeyedCall, fields: Record<string, unknown>)
   const since = timeFrom(fields.since, '`since`');
   const until = fields.until === undefined ? store.now() : timeFrom(fields.until, '`until`');
   if (since > until) invalid('`since` must not be after `until` (default: now)');
-  const states = statesFrom(fields.states);
+  const states = namesFrom(fields.states, 'states', DELIVERY_STATES) ?? [...NOT_ARRIVED];
   const webhook = await webhookOf(call);
   const { teamId, id: webhookId } = webhook;
   const selection = { teamId, webhookId, states, since, until };
@@ -303,12 +303,4 @@ function idsFrom(value: unknown): string[] {
   const bad = value.findIndex((id) => typeof id !== 'string' || id === '');
   if (bad !== -1) return invalid(`\`deliveryIds[${bad}]\` must be the ID of a delivery`);
   return [...new Set(value.map((id: string) => idFrom('dlv', id)))];
-}
-
-function statesFrom(value: unknown): DeliveryState[] {
-  if (value === undefined) return [...NOT_ARRIVED];
-  if (!Array.isArray(value) || value.length === 0) {
-    return invalid(`\`states\` must be a non-empty array of ${DELIVERY_STATES.join(', ')}`);
-  }
-  return [...new Set(value.map((name, at) => oneOf(`\`states[${at}]\``, name, DELIVERY_STATES)))];
 }

@@ -38,6 +38,7 @@ import { testRecords } from './records.ts';
 import { testRemovingTeams } from './remove-team.ts';
 import { testReplaySteps } from './replay-steps.ts';
 import { testReplays } from './replays.ts';
+import { testRetries } from './retries.ts';
 import { testSchedules } from './schedules.ts';
 import { testSessions } from './sessions.ts';
 import type { Opened } from './setup.ts';
@@ -108,6 +109,7 @@ export function testStore(open: () => Promise<Reusable>, options: { modelRuns: n
   testMailAddresses(shared);
   testReplays(shared);
   testReplaySteps(shared);
+  testRetries(shared);
   testOutbox(shared);
   testEventHistory(shared);
   testHeldTexts(shared);

@@ -77,6 +77,7 @@ export interface IdempotentCall {
   operation:
     | 'keys.create'
     | 'feeds.create'
+    | 'deliveries.startRetry'
     | 'webhooks.test'
     | 'deliveries.replay'
     | 'deliveries.startReplay';

@@ -9,6 +9,7 @@ import * as audit from './audit.ts';
 import * as deliveries from './deliveries/deliveries.ts';
 import { replaying, replaysRun, stepReplay } from './deliveries/replay-steps.ts';
 import * as replays from './deliveries/replays.ts';
+import * as retries from './deliveries/retries.ts';
 import { search } from './deliveries/search.ts';
 import * as erasure from './erasure/erase.ts';
 import * as content from './erasure/find-content.ts';
@@ -127,6 +128,8 @@ export const OPERATIONS = {
     settle: write(settlements.settle, { prepares: true }),
     ...reads(replays, 'getReplay', 'replayable', 'replayed'),
     ...writes(replays, 'replay', 'startReplay'),
+    ...reads(retries, 'retryable', 'replaysOfRetry'),
+    ...writes(retries, 'startRetry'),
     replaying: read(replaying),
     stepReplay: write(stepReplay),
     replaysRun: read(replaysRun),

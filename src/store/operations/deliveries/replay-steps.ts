@@ -20,10 +20,12 @@ import {
   chooseReplay,
   keyOfMessage,
   lockWebhook,
+  makeDueUpTo,
   select,
   siblingsOf,
   startOf,
 } from './replays.ts';
+import { narrowed } from './search.ts';
 
 /** Lists webhooks with running replays, of all teams, after the webhook `after`. */
 export function replaying(view: View, { after, limit }: Page<LaneName>): Promise<LaneName[]> {
@@ -88,6 +90,8 @@ export async function stepReplay(
 /** The state of a running replay. */
 interface Progress {
   states: string;
+  /** JSON; null: the replay sends everything that it selects. */
+  narrowing: string | null;
   since: number;
   until: number;
   made: number;
@@ -98,7 +102,7 @@ interface Progress {
 }
 
 const PROGRESS = new Part(
-  'states, since, until, made, after_at as "afterAt", after_id as "afterId", due_at as "dueAt"',
+  'states, narrowing, since, until, made, after_at as "afterAt", after_id as "afterId", due_at as "dueAt"',
 );
 
 /**
@@ -116,10 +120,12 @@ async function step(tx: Tx, one: Running, limit: number): Promise<number> {
   const states: DeliveryState[] = one.ordered === null ? [] : JSON.parse(row.states);
   const after = row.afterAt < row.since ? startOf(row.since) : { createdAt: row.afterAt, id: row.afterId };
   const selected = await select(tx, { ...lane, states, until: row.until, after, limit });
-  const siblings = await siblingsOf(tx, lane, selected);
-  const due = dueTimes(row, { count: selected.length, ordered: one.ordered === true, nowMs: tx.now });
+  const narrowing = row.narrowing === null ? {} : JSON.parse(row.narrowing);
+  const matching = await narrowed(tx, teamId, narrowing, selected);
+  const siblings = await siblingsOf(tx, lane, matching);
+  const due = dueTimes(row, { count: matching.length, ordered: one.ordered === true, nowMs: tx.now });
   const chosen = new Map<string, Chosen>();
-  for (const delivery of selected.toSorted((a, b) => a.sequence - b.sequence)) {
+  for (const delivery of matching.toSorted((a, b) => a.sequence - b.sequence)) {
     const key = keyOfMessage(delivery);
     if (chosen.has(key)) continue;
     const choice = chooseReplay(delivery, siblings.of(delivery), { states, replayId });
@@ -134,6 +140,9 @@ async function step(tx: Tx, one: Running, limit: number): Promise<number> {
   const made =
     (await makeDue(tx, { teamId, replayId, deliveries: all.filter(({ isNew }) => !isNew) })) +
     (await addReplayed(tx, lane, { replayId, deliveries: all.filter(({ isNew }) => isNew) }));
+  // An ordered webhook receives the waiting deliveries of earlier events first, whether or not they are selected.
+  const lastChosen = all.at(-1);
+  if (one.ordered === true && lastChosen !== undefined) await makeDueUpTo(tx, lane, lastChosen);
   // The first delivery ends a pause of the webhook's circuit breaker, because the user who started the replay wants to
   // know whether the endpoint works again.
   if (row.made === 0 && first !== undefined) await ask(tx, lane, first.id);

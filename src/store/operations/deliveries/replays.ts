@@ -20,6 +20,7 @@ import {
   ofStates,
   toSummary,
 } from './deliveries.ts';
+import { type Narrowing, narrowed } from './search.ts';
 
 /** A replay of selected deliveries, carried out in steps in the background. */
 export interface Replay {
@@ -132,7 +133,7 @@ export async function lockWebhook(tx: Tx, { teamId, webhookId }: LaneName): Prom
  * Makes a delivery due now. For an ordered webhook, all waiting deliveries before it become due as well, because they
  * must be sent first.
  */
-async function makeDueUpTo(
+export async function makeDueUpTo(
   tx: Tx,
   { teamId, webhookId }: LaneName,
   { id, sequence }: { id: string; sequence: number },
@@ -196,14 +197,14 @@ async function begin(tx: Tx, input: Parameters<typeof startReplay>[1]): Promise<
   return row && toReplay(row);
 }
 
-const REPLAY = new Part(
+export const REPLAY = new Part(
   'team_id as "teamId", id, webhook_id as "webhookId", states, since, until, made, state, created_at as "createdAt"',
 );
 
 /** `states` is JSON. */
-type ReplayRow = Omit<Replay, 'states'> & { states: string };
+export type ReplayRow = Omit<Replay, 'states'> & { states: string };
 
-function toReplay({ states, ...row }: ReplayRow): Replay {
+export function toReplay({ states, ...row }: ReplayRow): Replay {
   return { ...row, states: JSON.parse(states) };
 }
 
@@ -253,14 +254,20 @@ const AFTER_ALL = '\uffff';
  */
 export async function replayable(
   view: View,
-  input: DeliveryFilter & { states: readonly DeliveryState[]; after?: HistoryPlace; limit: number },
+  input: DeliveryFilter & {
+    states: readonly DeliveryState[];
+    narrowing?: Narrowing;
+    after?: HistoryPlace;
+    limit: number;
+  },
 ): Promise<{ found: (MessageName & { state: DeliveryState })[]; next: HistoryPlace | null }> {
-  const { teamId, webhookId, states, since = 0, until = view.now, limit } = input;
+  const { teamId, webhookId, states, since = 0, until = view.now, narrowing = {}, limit } = input;
   const lane = { teamId, webhookId };
   const after = input.after ?? startOf(since);
   const selected = await select(view, { ...lane, states, until, after, limit });
-  const siblings = await siblingsOf(view, lane, selected);
-  const found = selected.filter(
+  const matching = await narrowed(view, teamId, narrowing, selected);
+  const siblings = await siblingsOf(view, lane, matching);
+  const found = matching.filter(
     (one) => chooseReplay(one, siblings.of(one), { states, replayId: null }) !== null,
   );
   const last = selected.at(-1);

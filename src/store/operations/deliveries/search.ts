@@ -20,16 +20,20 @@ import {
   toSummary,
 } from './deliveries.ts';
 
-/** Selects deliveries of a team. Each field that is given narrows the selection. */
-export interface DeliverySelection {
-  teamId: string;
-  webhookId?: string;
+/** Conditions about the event or the last attempt of a delivery, which no index of deliveries knows. */
+export interface Narrowing {
   /** The workflow of the event. */
   workflowId?: string;
-  states?: readonly DeliveryState[];
   eventTypes?: readonly EventType[];
   /** The status of the last attempt, both bounds inclusive; null: that attempt got no response. */
   status?: { from: number; to: number } | null;
+}
+
+/** Selects deliveries of a team. Each field that is given narrows the selection. */
+export interface DeliverySelection extends Narrowing {
+  teamId: string;
+  webhookId?: string;
+  states?: readonly DeliveryState[];
   /**
    * Text in the last error, or in the name or URL of the webhook, ignoring the case of ASCII letters; or exactly the id
    * of the delivery or of its event.
@@ -194,6 +198,18 @@ const DELIVERY = {
 };
 
 const TEXTS = ['attempt.error', 'webhook.name', 'webhook.url'];
+
+/** Returns those of the deliveries that a narrowing selects. */
+export async function narrowed<One extends HistoryPlace>(
+  view: View,
+  teamId: string,
+  narrowing: Narrowing,
+  of: readonly One[],
+): Promise<One[]> {
+  if (Object.keys(narrowing).length === 0) return [...of];
+  const ids = new Set((await matching(view, { teamId, ...narrowing }, of)).map(({ id }) => id));
+  return of.filter(({ id }) => ids.has(id));
+}
 
 /** Returns those of the deliveries that meet all conditions, in the same order. */
 async function matching(
