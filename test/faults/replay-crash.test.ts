@@ -39,3 +39,42 @@ test('a replay continues after its server was killed: every event is sent by one
     .take(3 * EVENTS);
   assert.equal(sent.filter(({ origin }) => origin === 'replay').length, EVENTS);
 });
+
+test('a retry of two held-back webhooks continues after its server was killed, without a duplicate', async (t) => {
+  const place = await makePlace(t, { 'default/inbox.yaml': 'source: { type: push }\n' });
+  let status = 503;
+  const receiver = await startReceiver({ status: () => status });
+  t.after(() => receiver.stop());
+  let server = await startServerProcess(place.environment);
+  t.after(() => server.stop());
+  const client = () => new Flowhook({ url: server.url, key: place.environment.FLOWHOOK_BOOTSTRAP_KEY ?? '' });
+  const ids: string[] = [];
+  for (const ordered of [false, true]) {
+    const url = `${receiver.url}?${ordered}`;
+    const { id } = await client().webhooks.create({ url, events: ['webhook_test'], settings: { ordered } });
+    await Promise.all(Array.from({ length: EVENTS }, () => client().webhooks.test(id)));
+    ids.push(id);
+  }
+  await receiver.until((all) => all.length >= 2, 'an attempt at each');
+  status = 204;
+  const before = receiver.received.length;
+  const plan = await client().deliveries.planRetry();
+  assert.equal(plan.webhooks.length, 2);
+  assert.equal(plan.count, plan.byState.waiting);
+  const retry = await client().deliveries.retry({ until: plan.until });
+  await receiver.until((all) => all.length >= before + 50, 'some of them');
+  await server.kill();
+  server = await startServerProcess(place.environment);
+  let now = await client().deliveries.readRetry(retry?.id ?? '');
+  while (now.state === 'running' || now.underWay > 0) now = await client().deliveries.readRetry(now.id);
+  for (const id of ids) {
+    const all = await client()
+      .deliveries.list({ webhookId: id })
+      .take(3 * EVENTS);
+    assert.equal(all.length, EVENTS, 'no delivery is new');
+    assert.deepEqual(
+      new Set(all.map(({ state, origin }) => `${state} ${origin}`)),
+      new Set(['delivered test']),
+    );
+  }
+});
