@@ -30,6 +30,8 @@ export type CreatedWebhook = WebhookDetail & { message: string };
 /** Selects deliveries of a team. Each field that is given narrows the selection. */
 export interface DeliveryFilter {
   webhookId?: string | undefined;
+  /** A label of the webhook. */
+  label?: string | undefined;
   /** The workflow of the event. */
   workflowId?: string | undefined;
   state?: readonly DeliveryState[] | undefined;
@@ -46,6 +48,8 @@ export interface DeliveryFilter {
 export interface RetrySelection {
   states?: readonly DeliveryState[] | undefined;
   webhookId?: string | undefined;
+  /** A label of the webhook. */
+  label?: string | undefined;
   /** The workflow of the event. */
   workflowId?: string | undefined;
   events?: readonly Delivery['eventType'][] | undefined;
@@ -336,8 +340,8 @@ export class Deliveries {
 
   /** The deliveries to all webhooks of the team, newest first. @throws NotFound for the workflow */
   list(options: ListOptions & DeliveryFilter = {}): Pages<Delivery> {
-    const { webhookId, workflowId, state, event, status, q, since, until, ...rest } = options;
-    const query = { webhookId, workflowId, state, event, status, q, since, until };
+    const { webhookId, label, workflowId, state, event, status, q, since, until, ...rest } = options;
+    const query = { webhookId, label, workflowId, state, event, status, q, since, until };
     return pagesOf(this.#transport, 'deliveries', { ...rest, path: '/v1/deliveries', query });
   }
 

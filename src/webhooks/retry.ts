@@ -71,7 +71,7 @@ export async function planRetry(
  */
 export async function startRetry(
   { deliveries }: Pick<Store, 'deliveries'>,
-  { webhookId: _, ...selection }: RetrySelection,
+  { webhookId: _, label: _label, ...selection }: RetrySelection,
   webhookIds: readonly string[],
   idempotencyKey: IdempotencyKey,
 ): Promise<string | undefined> {

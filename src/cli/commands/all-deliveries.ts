@@ -76,6 +76,7 @@ function withFilter(command: Command): Command {
     .option('--state <states>', `only deliveries in these states: comma-separated, ${STATES}`)
     .withValues('--state', DELIVERY_STATES)
     .option('--webhook <id>', 'only deliveries to this webhook')
+    .option('--label <label>', 'only deliveries to webhooks with this label, such as customer:acme')
     .option('--workflow <id>', 'only events of this workflow')
     .option('--event <types>', 'only these types of events: comma-separated')
     .withValues('--event', EVENT_TYPES)
@@ -113,6 +114,7 @@ function filterFrom(options: Options): DeliveryFilter {
   return {
     state: someOf('--state', options.state, DELIVERY_STATES),
     webhookId: text('webhook'),
+    label: text('label'),
     workflowId: text('workflow'),
     event: someOf('--event', options.event, EVENT_TYPES),
     status: text('status'),

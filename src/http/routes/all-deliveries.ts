@@ -3,6 +3,7 @@
 import { DELIVERY_STATES, NOT_ARRIVED } from '../../model/delivery.ts';
 import { found } from '../../model/error.ts';
 import { EVENT_TYPES, type EventType } from '../../model/event.ts';
+import { MAX_LABEL } from '../../model/webhook.ts';
 import { deliveryResource, shownDelivery } from '../../resources/delivery.ts';
 import { retryPlanResource, retryResource, shownRetry } from '../../resources/retry.ts';
 import { as, object, optional, text } from '../../std/shape.ts';
@@ -56,6 +57,7 @@ export const listDeliveries = listOperation({
   filters: {
     states: choicesParameter('state', DELIVERY_STATES, 'Filter by state'),
     webhookId: textParameter('webhookId', 'Filter by webhook ID'),
+    label: textParameter('label', 'Filter by label of the webhook', MAX_LABEL),
     eventTypes: choicesParameter('event', EVENT_TYPES, 'Filter by event type'),
     status: statusParameter(
       'status',
@@ -110,6 +112,12 @@ export const retryDeliveries: Operation<KeyedCall> = {
         description: 'Only deliveries in these states (default: all that have not arrived)',
       },
       webhookId: { type: 'string', minLength: 1, description: 'Only deliveries to this webhook' },
+      label: {
+        type: 'string',
+        minLength: 1,
+        maxLength: MAX_LABEL,
+        description: 'Only deliveries to webhooks with this label',
+      },
       workflowId: { type: 'string', minLength: 1, description: 'Only events of this workflow' },
       events: {
         type: 'array',
@@ -203,7 +211,9 @@ async function selectionFrom(
   if (since > until) invalid('`since` must not be after `until` (default: now)');
   const states = namesFrom(fields.states, 'states', DELIVERY_STATES) ?? NOT_ARRIVED;
   const eventTypes: EventType[] | undefined = namesFrom(fields.events, 'events', EVENT_TYPES);
+  const label = text('label');
   const selection: RetrySelection = { teamId, states, since, until, narrowing: {} };
+  if (label !== undefined) selection.label = label;
   if (webhook !== undefined) {
     selection.webhookId = idFrom('wh', webhook);
     found(await store.webhooks.get({ teamId, id: selection.webhookId }), 'webhook_not_found');

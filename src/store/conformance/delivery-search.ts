@@ -50,6 +50,10 @@ export function testDeliverySearch(open: Open): void {
     assert.equal((await found({ states: ['waiting'] }, 5)).length, 38);
     assert.deepEqual(await found({ states: ['canceled'] }), []);
     assert.deepEqual(await found({ webhookId: webhookIds[9] as string }), [32]);
+    await store.webhooks.change({ teamId, id: webhookIds[9] as string, labels: ['x', 'customer:acme'] });
+    assert.deepEqual(await found({ label: 'customer:acme' }), [32]);
+    assert.deepEqual(await found({ label: 'acme' }), []);
+    assert.deepEqual(await found({ label: 'x', webhookId: webhookIds[8] as string }), []);
     assert.deepEqual(await found({ workflowId: 'other' }), [0]);
     assert.deepEqual(await found({ workflowId: 'people', states: ['dead'] }, 1), [1, 40]);
     assert.deepEqual(await found({ eventTypes: ['workflow_queued'] }), [0]);

@@ -15,6 +15,7 @@ export function testRetries(open: Open): void {
     const { teamId } = at;
     const webhookIds = [await subscribe(store, at, ['a']), await subscribe(store, at, ['b'])];
     const untouched = await subscribe(store, at, ['workflow_queued']);
+    await store.webhooks.change({ teamId, id: untouched, labels: ['customer:acme'] });
     await makeJob(store, at);
     const [queued] = await load(store, teamId, untouched);
     const nextAt = store.now() + HOUR_MS;
@@ -38,6 +39,8 @@ export function testRetries(open: Open): void {
     };
     const retryable = (await store.deliveries.retryable({ ...selection, limit: 9 })).map(({ id }) => id);
     assert.deepEqual(retryable, [...webhookIds, untouched].sort());
+    const ofLabel = await store.deliveries.retryable({ ...selection, label: 'customer:acme', limit: 9 });
+    assert.deepEqual(ofLabel, [{ id: untouched }]);
     const planned = await store.deliveries.replayable({
       ...selection,
       webhookId: webhookIds[0] as string,

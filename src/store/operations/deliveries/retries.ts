@@ -11,7 +11,7 @@ import type { Tx, View } from '../../transaction.ts';
 import { touchLane } from '../agenda.ts';
 import { type IdempotencyKey, once } from '../idempotency.ts';
 import { REPLAY, type Replay, type ReplayRow, toReplay } from './replays.ts';
-import type { Narrowing } from './search.ts';
+import { inLabels, type Narrowing } from './search.ts';
 
 /** Number of webhooks that a retry may have at most. */
 export const MAX_RETRIED_WEBHOOKS = 1_000;
@@ -20,6 +20,8 @@ export const MAX_RETRIED_WEBHOOKS = 1_000;
 export interface RetrySelection {
   teamId: string;
   webhookId?: string;
+  /** A label of the webhooks. */
+  label?: string;
   states: readonly DeliveryState[];
   since: number;
   until: number;
@@ -31,6 +33,7 @@ const RETRYABLE = both(
   (pick) => `
   select webhook.id from webhook
   where team_id = $1 and (state || '') <> 'deleted' and id > $2 and ($3 = '' or id = $3)
+    and strpos(labels, $9) > 0
     and ($4 = '' or coalesce(workflow_id, $4) = $4)
     and (select true from unnest($5::text[]) as of_state (name) where (
       select true from delivery ${pick({ sqlite: 'indexed by delivery_history', postgres: '' })}
@@ -48,9 +51,20 @@ export async function retryable(
   view: View,
   { after = '', limit, ...of }: RetrySelection & { after?: string | undefined; limit: number },
 ): Promise<{ id: string }[]> {
-  const { teamId, webhookId = '', states, since, until, narrowing } = of;
+  const { teamId, webhookId = '', label, states, since, until, narrowing } = of;
   const workflowId = narrowing.workflowId ?? '';
-  return view.db.all(RETRYABLE, teamId, after, webhookId, workflowId, states, since, until, limit);
+  return view.db.all(
+    RETRYABLE,
+    teamId,
+    after,
+    webhookId,
+    workflowId,
+    states,
+    since,
+    until,
+    limit,
+    inLabels(label),
+  );
 }
 
 const INTO = `
@@ -73,7 +87,7 @@ const START = {
  */
 export async function startRetry(
   tx: Tx,
-  input: Omit<RetrySelection, 'webhookId'> & {
+  input: Omit<RetrySelection, 'webhookId' | 'label'> & {
     webhookIds: readonly string[];
     idempotencyKey?: IdempotencyKey;
   },

@@ -33,6 +33,8 @@ export interface Narrowing {
 export interface DeliverySelection extends Narrowing {
   teamId: string;
   webhookId?: string;
+  /** A label of the webhook. */
+  label?: string;
   states?: readonly DeliveryState[];
   /**
    * Text in the last error, or in the name or URL of the webhook, ignoring the case of ASCII letters; or exactly the id
@@ -95,8 +97,8 @@ async function placeOf(
 type Candidates = (end: HistoryPlace, limit: number) => Promise<HistoryPlace[]>;
 
 async function candidatesOf(view: View, input: DeliverySelection): Promise<Candidates> {
-  const { teamId, webhookId, workflowId, states = DELIVERY_STATES, since = 0, until } = input;
-  const isOfAll = webhookId === undefined && workflowId === undefined;
+  const { teamId, webhookId, label, workflowId, states = DELIVERY_STATES, since = 0, until } = input;
+  const isOfAll = webhookId === undefined && label === undefined && workflowId === undefined;
   if (isOfAll && DELIVERY_STATES.every((state) => states.includes(state))) {
     return (end, limit) => {
       const ids = idsBetween('dlv', { since, until, before: end.id === '' ? undefined : end.id });
@@ -107,18 +109,29 @@ async function candidatesOf(view: View, input: DeliverySelection): Promise<Candi
         order by id desc limit ${limit}`;
     };
   }
-  const webhookIds = webhookId === undefined ? await webhooksOf(view, { teamId, workflowId }) : [webhookId];
+  const webhookIds = await webhooksOf(view, { teamId, webhookId, label, workflowId });
   return (end, limit) => newestOf(view, { teamId, webhookIds, states, since, end, limit });
+}
+
+type Given<Name extends keyof DeliverySelection> = Pick<DeliverySelection, 'teamId'> & {
+  [Key in Name]: DeliverySelection[Key] | undefined;
+};
+
+/** The text of a label in a JSON list of labels; without a label, a text that every list contains. */
+export function inLabels(label: string | undefined): string {
+  return label === undefined ? '[' : JSON.stringify(label);
 }
 
 /** The webhooks that receive events of a workflow (default: all), also removed ones, whose deliveries are canceled. */
 async function webhooksOf(
   view: View,
-  { teamId, workflowId }: { teamId: string; workflowId: string | undefined },
+  { teamId, webhookId, label, workflowId }: Given<'webhookId' | 'label' | 'workflowId'>,
 ): Promise<string[]> {
+  if (webhookId !== undefined && label === undefined) return [webhookId];
   const rows = await view.db.all<{ id: string }>`
     select id from webhook where team_id = ${teamId}
-      and coalesce(workflow_id, '') in ('', coalesce(${workflowId ?? null}, workflow_id, ''))`;
+      and coalesce(workflow_id, '') in ('', coalesce(${workflowId ?? null}, workflow_id, ''))
+      and id = coalesce(${webhookId ?? null}, id) and strpos(labels, ${inLabels(label)}) > 0`;
   return rows.map(({ id }) => id);
 }
 
