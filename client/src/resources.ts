@@ -1577,7 +1577,7 @@ export interface NewWebhook {
 }
 
 export interface WebhookChanges {
-  /** New callback URL: absolute, http or https; or `mailto:` with one address. */
+  /** New callback URL: absolute, http or https; or `mailto:` with one address if the webhook sends mail. */
   url?: string;
   /** Event names or aliases from `GET /v1/events/types`, or `*` for all. */
   events?: string[];

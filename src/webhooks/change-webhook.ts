@@ -25,8 +25,11 @@ export const MIN_TIMEOUT_MS = 1_000;
 export const MAX_TIMEOUT_MS = 30_000;
 
 const SETTINGS = ['ordered', 'ratePerSecond', 'timeoutMs', 'headers'] as const;
-const TEXTS = ['name', 'description', 'labels'] as const;
-const FIELDS = [...SETTINGS, ...TEXTS, 'url', 'events', 'rotateSecret', ...RULE_FIELDS];
+const FIELDS = [
+  ...SETTINGS,
+  ...['url', 'events', 'rotateSecret', 'description', 'labels', 'name'],
+  ...RULE_FIELDS,
+];
 
 /** The fields of a rule in the form of the API. Missing fields stay unchanged; null restores the default. */
 export type RuleFields = { [Field in RuleField]?: unknown };
@@ -107,6 +110,7 @@ export async function changeWebhook(
     const before = await webhooks.get({ teamId, id });
     if (before === undefined) throw new Problem('webhook_not_found');
     refuseHeaders(url ?? before.url, changes);
+    refuseOtherTransport(before.url, url);
     const keepsHeaders = url !== undefined && changes.headers === undefined;
     const webhook = await webhooks.change({
       teamId,
@@ -164,6 +168,18 @@ export function settingsOf(changes: object): Partial<WebhookSettings> {
 }
 
 /**
+ * What waits is written for its transport: a server would receive letters, and a mail program no letter at all.
+ *
+ * @throws Problem `field_invalid`
+ */
+function refuseOtherTransport(before: string, url = before): void {
+  if (isMailUrl(before) === isMailUrl(url)) return;
+  throw new Problem('field_invalid', {
+    sentence: `\`url\` must ${isMailUrl(before) ? 'be mailto: with one address, because this webhook sends mail' : 'be an http:// or https:// URL, because this webhook sends requests'}. Create another webhook instead`,
+  });
+}
+
+/**
  * The encrypted headers of a webhook that gets another URL. Their values are never shown, so nobody may learn them by
  * sending them to a server of their own.
  *
@@ -185,12 +201,10 @@ async function headersToKeep(
 
 /** The rule after a change; null if it is no rule any more. @param newUrl undefined: unchanged */
 async function changedRule(
-  given: RuleFields,
+  fields: RuleFields,
   { rule: stored, url: oldUrl }: Pick<Webhook, 'rule' | 'url'>,
   newUrl = oldUrl,
 ): Promise<Rule | null> {
-  // Mail has a format of its own, which webhooks with other URLs cannot have.
-  const fields = isMailUrl(oldUrl) === isMailUrl(newUrl) ? given : { format: null, ...given };
   if (stored === null && Object.keys(fields).length === 0) return null;
   const { effectiveFirstVersion, ruleFrom } = await import('../model/rule-fields.ts');
   const before = stored ?? DEFAULT_RULE;

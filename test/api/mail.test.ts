@@ -330,8 +330,18 @@ test('a webhook that gets another address waits until its owner confirms it, wit
   assert.deepEqual([status, code], [400, 'field_invalid']);
   assert.match(sentence, /^`url`: /);
 
-  const web = (await call('PATCH', path, { url: 'http://127.0.0.1:9/web' })).webhook as Json;
-  assert.deepEqual([web.state, web.format, web.verifiedAt], ['active', 'standard', null]);
+  const other = await refusal('PATCH', path, { url: 'http://127.0.0.1:9/web' });
+  assert.deepEqual(other.slice(0, 2), [400, 'field_invalid']);
+  assert.match(
+    other[2],
+    /^`url` must be mailto: with one address, because this webhook sends mail\. Create /,
+  );
+
+  await call('PATCH', path, { url: 'mailto:third@example.org' });
   const gone = await fetch(linkIn(asked, 'verify'), { method: 'POST' });
   assert.equal(gone.status, 404, 'the link was made for the address');
+
+  const web = await call('POST', HOOKS, { webhookUrl: 'http://127.0.0.1:9/', events: ['*'] });
+  const [, , why] = await refusal('PATCH', `${HOOKS}/${web.id}`, { url: 'mailto:new@example.org' });
+  assert.match(why, /^`url` must be an http:\/\/ or https:\/\/ URL, because this webhook sends requests/);
 });

@@ -156,7 +156,8 @@ export const updateWebhook: Operation<KeyedCall<'webhooks'>> = {
         type: 'string',
         maxLength: MAX_URL,
         pattern: DESTINATION_PATTERN,
-        description: 'New callback URL: absolute, http or https; or `mailto:` with one address',
+        description:
+          'New callback URL: absolute, http or https; or `mailto:` with one address if the webhook sends mail',
       },
       events: namedEvents,
       rotateSecret: {
@@ -175,7 +176,7 @@ export const updateWebhook: Operation<KeyedCall<'webhooks'>> = {
     field_invalid: 'A field is not valid',
     ...errors,
     webhook_exists: 'Another webhook has the same workflow, URL, events and filter',
-    mail_unavailable: 'This node has no SMTP server, and the new URL is a mail address',
+    mail_unavailable: 'The new URL is a mail address, and this node has no SMTP server',
     precondition_failed: 'Webhook changed: `If-Match` does not have the current `ETag`',
   },
 
