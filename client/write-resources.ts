@@ -67,6 +67,7 @@ const ROOTS = [
     'ReplayPlan',
     'Retry',
     'RetryPlan',
+    'SearchResult',
     'SigningKey',
   ],
   ...[

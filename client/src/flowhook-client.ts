@@ -49,6 +49,8 @@ export type {
   ReplayPlan,
   Retry,
   RetryPlan,
+  SearchResult,
+  SearchResultHit,
   System,
   SystemChecks,
   SystemFinding,

@@ -8,7 +8,7 @@ import { Keys } from './keys.ts';
 import { linesOf } from './lines.ts';
 import type { Pages } from './pages.ts';
 import { Quarantine } from './quarantine.ts';
-import type { AuditLine, Me, SigningKey, System, SystemChecks, Usage } from './resources.ts';
+import type { AuditLine, Me, SearchResult, SigningKey, System, SystemChecks, Usage } from './resources.ts';
 import { type News, newsOf, type StreamOptions } from './stream.ts';
 import { type Call, type CallOptions, Transport, type TransportOptions } from './transport.ts';
 import type { UsageOptions } from './usage.ts';
@@ -39,6 +39,12 @@ export interface FlowhookOptions extends TransportOptions {
    * limits. To read the body, `clone()` the response.
    */
   onResponse?: (response: Response, call: Call) => void;
+}
+
+/** Where to search (default: everywhere), and the maximum number of hits of each type (default: 10). */
+export interface SearchOptions {
+  types?: readonly SearchResult['hits'][number]['type'][] | undefined;
+  limit?: number | undefined;
 }
 
 /**
@@ -80,6 +86,11 @@ export class Flowhook {
   /** The team, the scopes and the limits of the key. @throws Unauthorized */
   me(options: CallOptions = {}): Promise<Me> {
     return this.#transport.json({ ...options, path: '/v1/me' });
+  }
+
+  /** Finds a text in everything that the key may read. `incomplete`: the types that were not searched completely. */
+  search(q: string, { types, limit, ...options }: CallOptions & SearchOptions = {}): Promise<SearchResult> {
+    return this.#transport.json({ ...options, path: '/v1/search', query: { q, types, limit } });
   }
 
   /** The usage of the team, or of one workflow or webhook, by hour or day. @throws NotFound */

@@ -1752,6 +1752,23 @@ export interface JobLogs {
   next: number | null;
 }
 
+export interface SearchResultHit {
+  type: 'workflows' | 'webhooks' | 'jobs' | 'deliveries' | 'events' | 'records';
+  id: string;
+  /** Name of the object, or of what it belongs to. */
+  title: string;
+  /** Text with the match. */
+  text: string;
+  /** Path of the page in the dashboard. */
+  path: string;
+}
+
+export interface SearchResult {
+  hits: SearchResultHit[];
+  /** Types that were not searched completely. */
+  incomplete: ('workflows' | 'webhooks' | 'jobs' | 'deliveries' | 'events' | 'records')[];
+}
+
 export interface MeTeam {
   id: string;
   slug: string;

@@ -264,6 +264,7 @@ test('creates, updates, tests and pauses webhooks, and replays deliveries', asyn
   assert.deepEqual([plan.count, plan.isComplete], [0, true]);
   const replay = await webhooks.replaySince(made.id, { since: new Date(0), states: ['dead'] });
   assert.equal((await webhooks.readReplay(made.id, replay.id)).webhookId, made.id);
+  assert.equal((await flowhook.search(made.id, { types: ['webhooks'] })).hits[0]?.id, made.id);
   const retried = { webhookId: made.id, states: ['delivered'] as const, events: ['webhook_test'] as const };
   const { count, until } = await deliveries.planRetry(retried);
   assert.ok(count > 0);

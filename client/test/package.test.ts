@@ -8,7 +8,7 @@ import { build } from 'vite';
 import { VERSION } from '../src/transport.ts';
 
 const client = join(import.meta.dirname, '..');
-const BUDGET_BYTES = 8_900;
+const BUDGET_BYTES = 8_940;
 
 test('the client imports only its own files', () => {
   for (const name of readdirSync(join(client, 'src'))) {

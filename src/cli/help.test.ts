@@ -16,6 +16,7 @@ const VERBS = [
   'serve',
   'run',
   'apply',
+  'search',
   'dashboard',
   'doctor',
   'completion',

@@ -121,6 +121,9 @@ export const OPERATIONS: readonly Line[] = [
   ...linesOf(() => import('../http/routes/try-rule.ts'), {
     tryWebhook: 'POST /v1/webhooks/try',
   }),
+  ...linesOf(() => import('../http/routes/search.ts'), {
+    search: 'GET /v1/search',
+  }),
   ...linesOf(() => import('../http/routes/keys.ts'), {
     listKeys: 'GET /v1/keys',
   }),

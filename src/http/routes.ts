@@ -51,6 +51,7 @@ import { erasePerson, exportPersonalData } from './routes/persons.ts';
 import { readWorkflowProfile } from './routes/profiles.ts';
 import { pushRecords } from './routes/push.ts';
 import { acceptQuarantine, dropQuarantine, listQuarantine, readQuarantined } from './routes/quarantine.ts';
+import { search } from './routes/search.ts';
 import {
   readDefaultSigningKeys,
   readSigningKeys,
@@ -170,6 +171,7 @@ export const routes: readonly Route[] = [
   route('POST', '/v1/jobs/{jobId}/rerun', 'queue', rerunJob),
   route('POST', '/v1/jobs/{jobId}/run-now', 'queue', runJobNow),
 
+  route('GET', '/v1/search', 'read', search),
   route('GET', '/v1/me', 'any', readMe),
   route('GET', '/v1/usage', 'read', readUsage),
   route('POST', '/v1/export', 'admin', exportPersonalData),

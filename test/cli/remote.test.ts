@@ -162,6 +162,8 @@ test('deliveries are tested, shown and replayed on the server', async (t) => {
     /^rty_\w+ done: (\d) events? sent again: \1 arrived/,
   );
   assert.match(await everywhere('retry', delivery?.id ?? '', '--wait'), /^Delivered/);
+  const found = await flowhook(['search', id, '--type', 'webhooks'], there());
+  assert.match(found.stdout, new RegExp(`^webhooks +${id}`));
   const both = await flowhook(['deliveries', 'retry', delivery?.id ?? '', '--state', 'dead'], there());
   assert.equal(both.code, 2);
   assert.equal((await flowhook(['webhooks', 'test', 'https://example.com/no'], there())).code, 3);

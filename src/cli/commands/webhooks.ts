@@ -15,7 +15,7 @@ import { type Options, oneOf, repeated } from '../options.ts';
 import { onTarget, onWebhook, onWorkflow, type Target, type TargetTeam } from '../target.ts';
 import { addYes, confirm, fields, type Head, print, say, table } from '../terminal.ts';
 import { agoWords, dateWords, elapsedWords } from '../times.ts';
-import { addDeliveries } from './deliveries.ts';
+import { addDeliveries } from './deliveries/deliveries.ts';
 import { addDestinations, addTextFlags, namedFieldsFrom, rejectInvalidUrl } from './destinations.ts';
 import { addListen, eventNames } from './listen.ts';
 import { addRuleFlags, addRules, digestWords } from './rules.ts';

@@ -188,6 +188,8 @@ const OWN_EXAMPLES: Readonly<Record<string, unknown>> = {
   'listDeliveries.state': 'dead,waiting',
   'listDeliveries.event': 'workflow_data_change,workflow_failed',
   'listDeliveries.q': 'acme',
+  'search.q': 'acme',
+  'search.types': 'webhooks,records',
   'replayWebhookDeliveries.request.application/json': { since: QUEUED },
   'replayWebhookDeliveries.answer.application/json': {
     message: `Replay ${IDS.replay} started. GET /v1/integrations/webhooks/${IDS.webhook}/replays/${IDS.replay} returns its progress`,

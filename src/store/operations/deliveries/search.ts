@@ -37,7 +37,7 @@ export interface DeliverySelection extends Narrowing {
   label?: string;
   states?: readonly DeliveryState[];
   /**
-   * Text in the last error, or in the name or URL of the webhook, ignoring the case of ASCII letters; or exactly the id
+   * Text in the last error or response, or in the name or URL of the webhook, ignoring the case of ASCII letters; or exactly the id
    * of the delivery or of its event.
    */
   q?: string;
@@ -210,7 +210,7 @@ const DELIVERY = {
   postgres: 'lateral (select * from delivery where team_id = $1 and id = wanted.id limit 1) delivery',
 };
 
-const TEXTS = ['attempt.error', 'webhook.name', 'webhook.url'];
+const TEXTS = ['attempt.error', 'attempt.response', 'webhook.name', 'webhook.url'];
 
 /** Returns those of the deliveries that a narrowing selects. */
 export async function narrowed<One extends HistoryPlace>(

@@ -8,17 +8,17 @@ import {
   type Replay,
   type ReplayPlan,
   type WebhookDetail,
-} from '../../../client/src/flowhook-client.ts';
-import { DELIVERY_STATES, type DeliveryState, NOT_ARRIVED } from '../../model/delivery.ts';
-import { countWords, durationWords, grouped } from '../../std/amounts.ts';
-import { parseExactly } from '../../std/exact-json.ts';
-import { createLiveLine } from '../../std/progress-bar.ts';
-import { planWords, statesWords } from '../../webhooks/replay.ts';
-import type { Command } from '../command.ts';
-import { UsageError } from '../exit.ts';
-import { inWords, oneLine } from '../job-words.ts';
-import { dateFrom, type Options, someOf, wholeNumber } from '../options.ts';
-import { onDelivery, onTarget, onWebhook, type Target } from '../target.ts';
+} from '../../../../client/src/flowhook-client.ts';
+import { DELIVERY_STATES, type DeliveryState, NOT_ARRIVED } from '../../../model/delivery.ts';
+import { countWords, durationWords, grouped } from '../../../std/amounts.ts';
+import { parseExactly } from '../../../std/exact-json.ts';
+import { createLiveLine } from '../../../std/progress-bar.ts';
+import { planWords, statesWords } from '../../../webhooks/replay.ts';
+import type { Command } from '../../command.ts';
+import { UsageError } from '../../exit.ts';
+import { inWords, oneLine } from '../../job-words.ts';
+import { dateFrom, type Options, someOf, wholeNumber } from '../../options.ts';
+import { onDelivery, onTarget, onWebhook, type Target } from '../../target.ts';
 import {
   addYes,
   columns,
@@ -29,8 +29,8 @@ import {
   screen,
   table,
   untilInterrupted,
-} from '../terminal.ts';
-import { dateWords } from '../times.ts';
+} from '../../terminal.ts';
+import { dateWords } from '../../times.ts';
 
 export const STATES = `of ${DELIVERY_STATES.join(', ')}`;
 export const DEFAULT_DELIVERIES = 20;

@@ -6,19 +6,19 @@ import type {
   Retry,
   RetryPlan,
   RetrySelection,
-} from '../../../client/src/flowhook-client.ts';
-import { DELIVERY_STATES, NOT_ARRIVED } from '../../model/delivery.ts';
-import { EVENT_TYPES } from '../../model/event.ts';
-import { grouped } from '../../std/amounts.ts';
-import { createLiveLine } from '../../std/progress-bar.ts';
-import { statesWords } from '../../webhooks/replay.ts';
-import { retryWords } from '../../webhooks/retry.ts';
-import type { Command } from '../command.ts';
-import { UsageError } from '../exit.ts';
-import { oneLine } from '../job-words.ts';
-import { dateFrom, type Options, someOf, wholeNumber } from '../options.ts';
-import { onTarget, soleTeam, type Target } from '../target.ts';
-import { addYes, confirm, print, say, screen, table, untilInterrupted } from '../terminal.ts';
+} from '../../../../client/src/flowhook-client.ts';
+import { DELIVERY_STATES, NOT_ARRIVED } from '../../../model/delivery.ts';
+import { EVENT_TYPES } from '../../../model/event.ts';
+import { grouped } from '../../../std/amounts.ts';
+import { createLiveLine } from '../../../std/progress-bar.ts';
+import { statesWords } from '../../../webhooks/replay.ts';
+import { retryWords } from '../../../webhooks/retry.ts';
+import type { Command } from '../../command.ts';
+import { UsageError } from '../../exit.ts';
+import { oneLine } from '../../job-words.ts';
+import { dateFrom, type Options, someOf, wholeNumber } from '../../options.ts';
+import { onTarget, soleTeam, type Target } from '../../target.ts';
+import { addYes, confirm, print, say, screen, table, untilInterrupted } from '../../terminal.ts';
 import {
   cellsOf,
   DEFAULT_DELIVERIES,
