@@ -3,7 +3,7 @@ import { Group } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import type { DeliveryState, FlowhookEvent } from '../../../../client/src/flowhook-client.ts';
-import { timeColumn, workflowColumn } from '../../parts/columns.tsx';
+import { column, timeColumn, workflowColumn } from '../../parts/columns.tsx';
 import { CopyAsCurl } from '../../parts/copy.tsx';
 import { curl } from '../../parts/curl.ts';
 import { DataTable } from '../../parts/data-table.tsx';
@@ -81,25 +81,15 @@ function EventLog() {
 
 function columnsFor({ withDeliveries }: { withDeliveries: boolean }): (Column<FlowhookEvent> | false)[] {
   return [
-    {
-      id: 'type',
-      header: 'Type',
-      width: '230px',
-      cell: ({ id, type }) => (
-        <PageLink to="/events/$eventId" params={{ eventId: id }} c="inherit" fw={500}>
-          {type}
-        </PageLink>
-      ),
-    },
+    column('Type', '230px', ({ id, type }) => (
+      <PageLink to="/events/$eventId" params={{ eventId: id }} c="inherit" fw={500}>
+        {type}
+      </PageLink>
+    )),
     workflowColumn(),
     timeColumn('Time', ({ timestamp }) => timestamp),
-    withDeliveries && {
-      id: 'deliveries',
-      header: 'Deliveries',
-      width: 'fits',
-      cell: ({ id }) => <DeliveryCounts eventId={id} />,
-    },
-    { id: 'summary', header: 'Summary', cell: (event) => <Summary event={event} /> },
+    withDeliveries && column('Deliveries', 'fits', ({ id }) => <DeliveryCounts eventId={id} />),
+    column('Summary', 'rest', (event) => <Summary event={event} />),
   ];
 }
 

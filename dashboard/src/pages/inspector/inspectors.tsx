@@ -4,7 +4,7 @@ import { useNavigate } from '@tanstack/react-router';
 import type { Inspector } from '../../../../client/src/flowhook-client.ts';
 import { flowhook } from '../../client.ts';
 import { ActionButton, useAction } from '../../parts/action.tsx';
-import { countColumn, timeColumn } from '../../parts/columns.tsx';
+import { column, countColumn, timeColumn } from '../../parts/columns.tsx';
 import { curl } from '../../parts/curl.ts';
 import { DataTable } from '../../parts/data-table.tsx';
 import { duration } from '../../parts/format.ts';
@@ -16,29 +16,24 @@ import { inspectorsQuery } from '../../queries/webhooks.ts';
 import { NeedsScope, useSession } from '../../session.tsx';
 
 const COLUMNS: Column<Inspector>[] = [
-  {
-    id: 'url',
-    header: 'URL',
-    cell: ({ id, url }) => (
-      <PageLink
-        to="/inspector/$inspectorId"
-        params={{ inspectorId: id }}
-        c="inherit"
-        fw={500}
-        display="block"
-        miw={0}
-      >
-        <UrlText url={url} />
-      </PageLink>
-    ),
-  },
+  column('URL', 'rest', ({ id, url }) => (
+    <PageLink
+      to="/inspector/$inspectorId"
+      params={{ inspectorId: id }}
+      c="inherit"
+      fw={500}
+      display="block"
+      miw={0}
+    >
+      <UrlText url={url} />
+    </PageLink>
+  )),
   countColumn('Requests', ({ received }) => received),
-  {
-    id: 'response',
-    header: 'Responds with',
-    width: 'fits',
-    cell: ({ status, delayMs }) => `${status}${delayMs === 0 ? '' : ` after ${duration(delayMs)}`}`,
-  },
+  column(
+    'Responds with',
+    'fits',
+    ({ status, delayMs }) => `${status}${delayMs === 0 ? '' : ` after ${duration(delayMs)}`}`,
+  ),
   timeColumn('Created', ({ createdAt }) => createdAt),
   timeColumn('Expires', ({ expiresAt }) => expiresAt),
 ];

@@ -2,7 +2,7 @@
 import { Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { AuditLine } from '../../../../client/src/flowhook-client.ts';
-import { timeColumn } from '../../parts/columns.tsx';
+import { column, timeColumn } from '../../parts/columns.tsx';
 import { CopyAsCurl, IdText } from '../../parts/copy.tsx';
 import { DataTable } from '../../parts/data-table.tsx';
 import { FilterBar } from '../../parts/filter-bar.tsx';
@@ -61,32 +61,18 @@ function Audit() {
 }
 
 const COLUMNS: Column<AuditLine>[] = [
-  {
-    id: 'action',
-    header: 'Operation',
-    width: '190px',
-    cell: ({ action }) => (
-      <Text span inherit fw={500}>
-        {action}
-      </Text>
-    ),
-  },
+  column('Operation', '190px', ({ action }) => (
+    <Text span inherit fw={500}>
+      {action}
+    </Text>
+  )),
   timeColumn('Time', ({ createdAt }) => createdAt),
-  {
-    id: 'target',
-    header: 'Target',
-    width: '170px',
-    cell: ({ target }) =>
-      target === null ? '–' : <IdText id={target.id} isShort={target.kind !== 'workflow'} />,
-  },
-  { id: 'actor', header: 'Actor', width: '200px', cell: (line) => <Actor line={line} /> },
-  { id: 'address', header: 'Address', width: '140px', cell: ({ address }) => address ?? '–' },
-  {
-    id: 'summary',
-    header: 'Details',
-    isWrapped: true,
-    cell: ({ summary }) => <Breakable>{summary}</Breakable>,
-  },
+  column('Target', '170px', ({ target }) =>
+    target === null ? '–' : <IdText id={target.id} isShort={target.kind !== 'workflow'} />,
+  ),
+  column('Actor', '200px', (line) => <Actor line={line} />),
+  column('Address', '140px', ({ address }) => address ?? '–'),
+  column('Details', 'wraps', ({ summary }) => <Breakable>{summary}</Breakable>),
 ];
 
 const KINDS: Readonly<Record<AuditLine['actor']['kind'], string>> = {

@@ -5,7 +5,7 @@ import { useState } from 'react';
 import type { Key, MadeKey, Scope } from '../../../../client/src/flowhook-client.ts';
 import { flowhook, serviceUrl } from '../../client.ts';
 import { ActionButton, ActionForm, useAction } from '../../parts/action.tsx';
-import { timeColumn } from '../../parts/columns.tsx';
+import { column, timeColumn } from '../../parts/columns.tsx';
 import { CommandLine } from '../../parts/copy.tsx';
 import { DataTable } from '../../parts/data-table.tsx';
 import { useFilters } from '../../parts/filters.ts';
@@ -55,57 +55,42 @@ function Keys({ mineId, onMade }: { mineId: string; onMade: (made: MadeKey) => v
   const rows = showsEnded ? all.rows : all.rows.filter((key) => stateOf(key) === 'active');
   const list = { ...all, rows, total: all.hasMore ? all.total : rows.length };
   const columns: Column<Key>[] = [
-    {
-      id: 'name',
-      header: 'Name',
-      width: '230px',
-      cell: ({ id, name }) => (
-        <Group gap="xs" wrap="nowrap" miw={0}>
-          <Text span inherit fw={500} truncate title={name}>
-            {name}
-          </Text>
-          {id === mineId && (
-            <Badge variant="light" tt="none" style={{ flex: 'none' }}>
-              This session
-            </Badge>
-          )}
-        </Group>
-      ),
-    },
-    {
-      id: 'prefix',
-      header: 'Prefix',
-      width: 'fits',
-      cell: ({ id, prefix }) => (
-        <Text span inherit ff="monospace" title={id}>
-          {prefix}…
+    column('Name', '230px', ({ id, name }) => (
+      <Group gap="xs" wrap="nowrap" miw={0}>
+        <Text span inherit fw={500} truncate title={name}>
+          {name}
         </Text>
-      ),
-    },
-    {
-      id: 'state',
-      header: 'State',
-      width: 'fits',
-      cell: (key) =>
-        key.concern === null ? (
-          <StateBadge state={stateOf(key)} />
-        ) : (
-          <Badge variant="light" color="yellow" tt="none" title={CONCERNS[key.concern].advice}>
-            {CONCERNS[key.concern].label}
+        {id === mineId && (
+          <Badge variant="light" tt="none" style={{ flex: 'none' }}>
+            This session
           </Badge>
-        ),
-    },
-    { id: 'scopes', header: 'Scopes', isWrapped: true, cell: ({ scopes }) => scopes.join(', ') },
+        )}
+      </Group>
+    )),
+    column('Prefix', 'fits', ({ id, prefix }) => (
+      <Text span inherit ff="monospace" title={id}>
+        {prefix}…
+      </Text>
+    )),
+    column('State', 'fits', (key) =>
+      key.concern === null ? (
+        <StateBadge state={stateOf(key)} />
+      ) : (
+        <Badge variant="light" color="yellow" tt="none" title={CONCERNS[key.concern].advice}>
+          {CONCERNS[key.concern].label}
+        </Badge>
+      ),
+    ),
+    column('Scopes', 'wraps', ({ scopes }) => scopes.join(', ')),
     timeColumn('Created', ({ createdAt }) => createdAt),
     timeColumn('Last used', ({ lastUsedAt }) => lastUsedAt, 'Never'),
     timeColumn('Ends', ({ expiresAt, revokedAt }) => revokedAt ?? expiresAt, 'Never'),
-    {
-      id: 'actions',
-      header: 'Actions',
-      width: '190px',
-      cell: (key) =>
+    column(
+      'Actions',
+      '190px',
+      (key) =>
         stateOf(key) === 'active' && <KeyActions apiKey={key} isMine={key.id === mineId} onMade={onMade} />,
-    },
+    ),
   ];
   return (
     <>

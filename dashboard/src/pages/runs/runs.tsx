@@ -5,7 +5,7 @@ import { useMemo, useState } from 'react';
 import type { Job, JobOrigin, JobState } from '../../../../client/src/flowhook-client.ts';
 import { flowhook, serviceUrl } from '../../client.ts';
 import { ActionButton, useAction } from '../../parts/action.tsx';
-import { timeColumn, workflowColumn } from '../../parts/columns.tsx';
+import { column, timeColumn, workflowColumn } from '../../parts/columns.tsx';
 import { curl } from '../../parts/curl.ts';
 import { DataTable } from '../../parts/data-table.tsx';
 import { FilterBar } from '../../parts/filter-bar.tsx';
@@ -111,31 +111,16 @@ export function runColumns({
   longestMs: number;
 }): (Column<Job> | false)[] {
   return [
-    {
-      id: 'state',
-      header: 'State',
-      width: 'fits',
-      cell: ({ id, state, attempt }) => (
-        <PageLink to="/runs/$jobId" params={{ jobId: id }} c="inherit" underline="hover">
-          <StateBadge state={state} title={attempt > 1 ? `Attempt ${attempt}` : undefined} />
-        </PageLink>
-      ),
-    },
+    column('State', 'fits', ({ id, state, attempt }) => (
+      <PageLink to="/runs/$jobId" params={{ jobId: id }} c="inherit" underline="hover">
+        <StateBadge state={state} title={attempt > 1 ? `Attempt ${attempt}` : undefined} />
+      </PageLink>
+    )),
     withWorkflow && workflowColumn<Job>(),
     timeColumn('Queued', ({ queuedAt }) => queuedAt),
-    {
-      id: 'duration',
-      header: 'Duration',
-      width: 'fits',
-      cell: (job) => <RunDuration job={job} longestMs={longestMs} />,
-    },
-    { id: 'result', header: 'Result', cell: (job) => <Result job={job} /> },
-    {
-      id: 'origin',
-      header: 'Started by',
-      width: 'fits',
-      cell: ({ origin }) => <Dim>{ORIGINS[origin]}</Dim>,
-    },
+    column('Duration', 'fits', (job) => <RunDuration job={job} longestMs={longestMs} />),
+    column('Result', 'rest', (job) => <Result job={job} />),
+    column('Started by', 'fits', ({ origin }) => <Dim>{ORIGINS[origin]}</Dim>),
   ];
 }
 

@@ -2,6 +2,7 @@
 import { Paper, SimpleGrid, Skeleton, Stack, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { System } from '../../../../client/src/flowhook-client.ts';
+import { column } from '../../parts/columns.tsx';
 import { IdText } from '../../parts/copy.tsx';
 import { DataTable } from '../../parts/data-table.tsx';
 import { FilterBar } from '../../parts/filter-bar.tsx';
@@ -134,39 +135,23 @@ function milliseconds(ms: number): string {
 type Setting = System['settings'][number];
 
 const COLUMNS: Column<Setting>[] = [
-  {
-    id: 'name',
-    header: 'Setting',
-    width: '250px',
-    cell: ({ name, variable }) => (
-      <Stack gap={0}>
-        <Text span inherit fw={500}>
-          {name}
-        </Text>
-        <Text span size="xs" c="dimmed" ff="monospace">
-          {variable}
-        </Text>
-      </Stack>
-    ),
-  },
-  {
-    id: 'value',
-    header: 'Value',
-    width: '220px',
-    isWrapped: true,
-    cell: ({ value }) => (
-      <Text span inherit ff="monospace" c={value === null ? 'dimmed' : 'inherit'}>
-        {value ?? 'None'}
+  column('Setting', '250px', ({ name, variable }) => (
+    <Stack gap={0}>
+      <Text span inherit fw={500}>
+        {name}
       </Text>
-    ),
-  },
-  { id: 'origin', header: 'Set by', width: '150px', cell: ({ origin, from }) => from ?? origin },
-  {
-    id: 'sentence',
-    header: 'Description',
-    isWrapped: true,
-    cell: ({ sentence }) => <Prose text={sentence} />,
-  },
+      <Text span size="xs" c="dimmed" ff="monospace">
+        {variable}
+      </Text>
+    </Stack>
+  )),
+  column('Value', { width: '220px', isWrapped: true }, ({ value }) => (
+    <Text span inherit ff="monospace" c={value === null ? 'dimmed' : 'inherit'}>
+      {value ?? 'None'}
+    </Text>
+  )),
+  column('Set by', '150px', ({ origin, from }) => from ?? origin),
+  column('Description', 'wraps', ({ sentence }) => <Prose text={sentence} />),
 ];
 
 const ORIGINS: Setting['origin'][] = ['flag', 'environment', 'file', 'default'];

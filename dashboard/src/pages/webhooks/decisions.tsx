@@ -1,7 +1,7 @@
 /** What the rules of webhooks decided about events: why an event was not sent. */
 import { useEffect } from 'react';
 import type { Decision, DecisionState, WebhookDetail } from '../../../../client/src/flowhook-client.ts';
-import { timeColumn } from '../../parts/columns.tsx';
+import { column, timeColumn } from '../../parts/columns.tsx';
 import { DataTable } from '../../parts/data-table.tsx';
 import { FilterBar } from '../../parts/filter-bar.tsx';
 import { choices, useFilters } from '../../parts/filters.ts';
@@ -81,61 +81,43 @@ export function UnsentTable({ list }: { list: List<Decision> }) {
   );
 }
 
-const RESULT: Column<Decision> = {
-  id: 'reason',
-  header: 'Result',
-  isWrapped: true,
-  cell: ({ state, reason, matched, examined }) =>
-    state === 'pending' ? (
-      'Not decided yet'
-    ) : reason !== null ? (
-      <Message text={reason} isBad={false} />
-    ) : (
-      matched !== null && examined !== null && `${count(matched)} of ${count(examined)} differences match`
-    ),
-};
+const RESULT: Column<Decision> = column('Result', 'wraps', ({ state, reason, matched, examined }) =>
+  state === 'pending' ? (
+    'Not decided yet'
+  ) : reason !== null ? (
+    <Message text={reason} isBad={false} />
+  ) : (
+    matched !== null && examined !== null && `${count(matched)} of ${count(examined)} differences match`
+  ),
+);
 
 const COLUMNS_OF_WEBHOOK: Column<Decision>[] = [
-  {
-    id: 'state',
-    header: 'State',
-    width: 'fits',
-    cell: ({ state, eventId, deliveryId }) =>
-      deliveryId === null ? (
-        <PageLink to="/events/$eventId" params={{ eventId }} c="inherit" underline="hover">
-          <StateBadge state={state} />
-        </PageLink>
-      ) : (
-        <PageLink to="/deliveries/$deliveryId" params={{ deliveryId }} c="inherit" underline="hover">
-          <StateBadge state={state} />
-        </PageLink>
-      ),
-  },
-  {
-    id: 'event',
-    header: 'Event',
-    width: '190px',
-    cell: ({ eventId, eventType }) => (
-      <PageLink to="/events/$eventId" params={{ eventId }} c="inherit">
-        {eventType}
+  column('State', 'fits', ({ state, eventId, deliveryId }) =>
+    deliveryId === null ? (
+      <PageLink to="/events/$eventId" params={{ eventId }} c="inherit" underline="hover">
+        <StateBadge state={state} />
+      </PageLink>
+    ) : (
+      <PageLink to="/deliveries/$deliveryId" params={{ deliveryId }} c="inherit" underline="hover">
+        <StateBadge state={state} />
       </PageLink>
     ),
-  },
+  ),
+  column('Event', '190px', ({ eventId, eventType }) => (
+    <PageLink to="/events/$eventId" params={{ eventId }} c="inherit">
+      {eventType}
+    </PageLink>
+  )),
   timeColumn('Created', ({ createdAt }) => createdAt),
   RESULT,
 ];
 
 const COLUMNS_OF_EVENT: Column<Decision>[] = [
-  {
-    id: 'webhook',
-    header: 'Webhook',
-    width: '320px',
-    cell: ({ webhookId }) => (
-      <PageLink to="/webhooks/$webhookId" params={{ webhookId }} search={{ tab: 'decisions' }} c="inherit">
-        <UrlOf webhookId={webhookId} />
-      </PageLink>
-    ),
-  },
-  { id: 'state', header: 'State', width: 'fits', cell: ({ state }) => <StateBadge state={state} /> },
+  column('Webhook', '320px', ({ webhookId }) => (
+    <PageLink to="/webhooks/$webhookId" params={{ webhookId }} search={{ tab: 'decisions' }} c="inherit">
+      <UrlOf webhookId={webhookId} />
+    </PageLink>
+  )),
+  column('State', 'fits', ({ state }) => <StateBadge state={state} />),
   RESULT,
 ];

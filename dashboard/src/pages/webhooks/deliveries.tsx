@@ -6,7 +6,7 @@ import { useMemo, useState } from 'react';
 import type { Delivery, DeliveryState, WebhookDetail } from '../../../../client/src/flowhook-client.ts';
 import { flowhook } from '../../client.ts';
 import { ActionButton, useAction } from '../../parts/action.tsx';
-import { countColumn, timeColumn } from '../../parts/columns.tsx';
+import { column, countColumn, timeColumn } from '../../parts/columns.tsx';
 import { CopyAsCurl } from '../../parts/copy.tsx';
 import { DataTable } from '../../parts/data-table.tsx';
 import { FilterBar } from '../../parts/filter-bar.tsx';
@@ -119,40 +119,27 @@ function ResendSelected({
  */
 export function deliveryColumns({ withWebhook }: { withWebhook: boolean }): (Column<Delivery> | false)[] {
   return [
-    {
-      id: 'state',
-      header: 'State',
-      width: 'fits',
-      cell: ({ id, state }) => (
-        <PageLink to="/deliveries/$deliveryId" params={{ deliveryId: id }} c="inherit" underline="hover">
-          <StateBadge state={state} />
-        </PageLink>
-      ),
-    },
-    withWebhook && {
-      id: 'webhook',
-      header: 'Webhook',
-      width: '320px',
-      cell: ({ webhookId }) => (
+    column('State', 'fits', ({ id, state }) => (
+      <PageLink to="/deliveries/$deliveryId" params={{ deliveryId: id }} c="inherit" underline="hover">
+        <StateBadge state={state} />
+      </PageLink>
+    )),
+    withWebhook &&
+      column('Webhook', '320px', ({ webhookId }) => (
         <PageLink to="/webhooks/$webhookId" params={{ webhookId }} c="inherit">
           <UrlOf webhookId={webhookId} />
         </PageLink>
-      ),
-    },
-    !withWebhook && {
-      id: 'event',
-      header: 'Event',
-      width: '180px',
-      cell: ({ eventType, origin }) => (
+      )),
+    !withWebhook &&
+      column('Event', '180px', ({ eventType, origin }) => (
         <>
           {eventType}
           {origin === 'replay' && <Dim> · replay</Dim>}
         </>
-      ),
-    },
+      )),
     timeColumn('Created', ({ createdAt }) => createdAt),
     countColumn('Attempts', ({ attempt }) => attempt),
-    { id: 'result', header: 'Result', cell: (delivery) => <Result delivery={delivery} /> },
+    column('Result', 'rest', (delivery) => <Result delivery={delivery} />),
   ];
 }
 

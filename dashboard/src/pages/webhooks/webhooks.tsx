@@ -5,7 +5,7 @@ import { type ReactNode, useMemo } from 'react';
 import type { WebhookDetail } from '../../../../client/src/flowhook-client.ts';
 import { flowhook } from '../../client.ts';
 import { SmallBars } from '../../parts/charts.tsx';
-import { timeColumn, workflowColumn } from '../../parts/columns.tsx';
+import { column, timeColumn, workflowColumn } from '../../parts/columns.tsx';
 import { curl } from '../../parts/curl.ts';
 import { DataTable } from '../../parts/data-table.tsx';
 import { FilterBar } from '../../parts/filter-bar.tsx';
@@ -107,33 +107,24 @@ const lastFailureQuery = (webhookId: string) =>
 /** @param by.withWorkflow false on the page of a workflow */
 function webhookColumns({ withWorkflow }: { withWorkflow: boolean }): (Column<WebhookDetail> | false)[] {
   return [
-    {
-      id: 'url',
-      header: 'Webhook',
-      cell: (webhook) => (
-        <Stack gap={0} miw={0}>
-          <PageLink to="/webhooks/$webhookId" params={{ webhookId: webhook.id }} c="inherit" fw={500}>
-            {webhook.name ?? <UrlText url={webhook.url} />}
-          </PageLink>
-          {webhook.name !== null && (
-            <Text span size="xs" c="dimmed" truncate>
-              <UrlText url={webhook.url} />
-            </Text>
-          )}
-          <Trouble webhook={webhook} />
-        </Stack>
-      ),
-    },
-    { id: 'state', header: 'State', width: 'fits', cell: (webhook) => <Standing webhook={webhook} /> },
+    column('Webhook', 'rest', (webhook) => (
+      <Stack gap={0} miw={0}>
+        <PageLink to="/webhooks/$webhookId" params={{ webhookId: webhook.id }} c="inherit" fw={500}>
+          {webhook.name ?? <UrlText url={webhook.url} />}
+        </PageLink>
+        {webhook.name !== null && (
+          <Text span size="xs" c="dimmed" truncate>
+            <UrlText url={webhook.url} />
+          </Text>
+        )}
+        <Trouble webhook={webhook} />
+      </Stack>
+    )),
+    column('State', 'fits', (webhook) => <Standing webhook={webhook} />),
     withWorkflow && { ...workflowColumn<WebhookDetail>('All'), width: '120px' },
-    { id: 'events', header: 'Events', width: '150px', cell: ({ events }) => <EventNames events={events} /> },
-    {
-      id: 'success',
-      header: 'Success (24 h)',
-      width: 'fits',
-      cell: ({ id }) => <DaySuccess webhookId={id} />,
-    },
-    { id: 'p95', header: 'Response (p95)', width: 'fits', cell: ({ id }) => <DayLatency webhookId={id} /> },
+    column('Events', '150px', ({ events }) => <EventNames events={events} />),
+    column('Success (24 h)', 'fits', ({ id }) => <DaySuccess webhookId={id} />),
+    column('Response (p95)', 'fits', ({ id }) => <DayLatency webhookId={id} />),
     timeColumn('Last delivered', ({ lastSuccessAt }) => lastSuccessAt, 'Never'),
   ];
 }

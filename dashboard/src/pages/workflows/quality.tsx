@@ -7,6 +7,7 @@ import { flowhook } from '../../client.ts';
 import { ActionButton, useAction } from '../../parts/action.tsx';
 import { SmallBars } from '../../parts/charts.tsx';
 import { JsonView } from '../../parts/code.tsx';
+import { column } from '../../parts/columns.tsx';
 import { CopyAsCurl, useCopy } from '../../parts/copy.tsx';
 import { DataTable } from '../../parts/data-table.tsx';
 import { absolute, count, many } from '../../parts/format.ts';
@@ -96,7 +97,7 @@ function Fields({
     );
   }
   const columns: (Column<ProfileField> | false)[] = [
-    { id: 'name', header: 'Field', width: '130px', cell: ({ name }) => <span title={name}>{name}</span> },
+    column('Field', '130px', ({ name }) => <span title={name}>{name}</span>),
     ...PLOTS.map(
       ({ measure, header, unit, most }): Column<ProfileField> => ({
         id: measure,
@@ -112,26 +113,19 @@ function Fields({
         ),
       }),
     ),
-    { id: 'range', header: 'Range', width: '170px', cell: (field) => rangeWords(field) },
-    {
-      id: 'kinds',
-      header: 'Types',
-      width: '120px',
-      cell: ({ kinds }) => <span title={Object.keys(kinds).join(', ')}>{Object.keys(kinds).join(', ')}</span>,
-    },
-    definition !== undefined && {
-      id: 'expect',
-      header: 'Expectation',
-      width: 'fits',
-      cell: ({ name }) => (
+    column('Range', '170px', (field) => rangeWords(field)),
+    column('Types', '120px', ({ kinds }) => (
+      <span title={Object.keys(kinds).join(', ')}>{Object.keys(kinds).join(', ')}</span>
+    )),
+    definition !== undefined &&
+      column('Expectation', 'fits', ({ name }) => (
         <MakeExpectation
           workflowId={workflowId}
           field={name}
           suggested={Object.entries(expect.fields ?? {}).find(([field]) => field === name)?.[1]}
           isFile={definition.origin === 'file'}
         />
-      ),
-    },
+      )),
   ];
   return (
     <>

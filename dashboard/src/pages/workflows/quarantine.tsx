@@ -12,7 +12,7 @@ import {
 import { flowhook } from '../../client.ts';
 import { ActionButton, useAction } from '../../parts/action.tsx';
 import { JsonView } from '../../parts/code.tsx';
-import { timeColumn } from '../../parts/columns.tsx';
+import { column, timeColumn } from '../../parts/columns.tsx';
 import { CopyAsCurl } from '../../parts/copy.tsx';
 import { DataTable } from '../../parts/data-table.tsx';
 import { FilterBar } from '../../parts/filter-bar.tsx';
@@ -151,29 +151,14 @@ export function QuarantineTab() {
 
 function columnsOf(onOpen: (id: string) => void): Column<QuarantinedRecord>[] {
   return [
-    {
-      id: 'id',
-      header: 'Record',
-      width: '200px',
-      cell: ({ id }) => <IdButton id={id} onOpen={onOpen} />,
-    },
-    {
-      id: 'reasons',
-      header: 'Reasons',
-      isWrapped: true,
-      cell: ({ reasons }) => <Reasons reasons={reasons} />,
-    },
+    column('Record', '200px', ({ id }) => <IdButton id={id} onOpen={onOpen} />),
+    column('Reasons', 'wraps', ({ reasons }) => <Reasons reasons={reasons} />),
     timeColumn('Set aside', ({ setAsideAt }) => setAsideAt),
-    {
-      id: 'run',
-      header: 'Run',
-      width: 'fits',
-      cell: ({ jobId }) => (
-        <PageLink to="/runs/$jobId" params={{ jobId }} title={jobId}>
-          View run
-        </PageLink>
-      ),
-    },
+    column('Run', 'fits', ({ jobId }) => (
+      <PageLink to="/runs/$jobId" params={{ jobId }} title={jobId}>
+        View run
+      </PageLink>
+    )),
   ];
 }
 

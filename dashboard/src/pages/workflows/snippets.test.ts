@@ -15,6 +15,7 @@ test('reads, runs and subscribes in every language', () => {
       assert.match(code, /people/);
       assert.match(code, isPush ? /push/i : /queue/);
       assert.match(code, /subscribe/);
+      if (value === 'client') assert.match(code, /from 'flowhook-client'/);
     }
   }
 });

@@ -64,7 +64,7 @@ function curlSnippets({ workflowId, url, isPush }: Subject): Snippet[] {
 
 function clientSnippets({ workflowId, url, isPush }: Subject): Snippet[] {
   const id = JSON.stringify(workflowId);
-  const setup = `import { Flowhook } from '../../../../client/src/flowhook-client.ts';
+  const setup = `import { Flowhook } from 'flowhook-client';
 
 const flowhook = new Flowhook({ url: ${JSON.stringify(url)}, key: process.env.FLOWHOOK_KEY });
 `;

@@ -5,6 +5,7 @@ import { useMemo, useState } from 'react';
 import type { Workflow } from '../../../../client/src/flowhook-client.ts';
 import { ActionButton } from '../../parts/action.tsx';
 import { SmallBars } from '../../parts/charts.tsx';
+import { column } from '../../parts/columns.tsx';
 import { DataTable } from '../../parts/data-table.tsx';
 import { FilterBar } from '../../parts/filter-bar.tsx';
 import { useFilters } from '../../parts/filters.ts';
@@ -71,47 +72,26 @@ function workflowColumns({
   mayRun: boolean;
 }): (Column<Workflow> | false)[] {
   return [
-    { id: 'name', header: 'Workflow', cell: (workflow) => <Name workflow={workflow} /> },
-    { id: 'state', header: 'Last run', width: 'fits', cell: (workflow) => <LastRun workflow={workflow} /> },
-    { id: 'next', header: 'Next run', width: 'fits', cell: (workflow) => <NextRun workflow={workflow} /> },
-    {
-      id: 'records',
-      header: 'Records',
-      width: 'fits',
-      align: 'end',
-      cell: ({ version, records }) =>
-        version === 0 ? <Dim>None yet</Dim> : <span className="numbers">{count(records)}</span>,
-    },
-    {
-      id: 'versions',
-      header: 'Changes',
-      width: 'fits',
-      cell: ({ id, name, history }) =>
-        history.versions === 0 ? null : (
-          <PageLink to="/workflows/$workflowId/changes" params={{ workflowId: id }} className="numbers">
-            {many(history.versions, 'version')}
-            <span className="visually-hidden"> of {name}</span>
-          </PageLink>
-        ),
-    },
-    {
-      id: 'runs',
-      header: 'Last 14 runs',
-      width: 'fits',
-      cell: ({ recentJobs = [] }) => (recentJobs.length === 0 ? null : <LastRuns runs={recentJobs} />),
-    },
-    badges !== undefined && {
-      id: 'webhooks',
-      header: 'Webhooks',
-      width: 'fits',
-      cell: ({ id }) => <Webhooks workflowId={id} badge={badges.get(id)} />,
-    },
-    mayRun && {
-      id: 'run',
-      header: 'Run',
-      width: 'fits',
-      cell: (workflow) => <RunButton workflow={workflow} />,
-    },
+    column('Workflow', 'rest', (workflow) => <Name workflow={workflow} />),
+    column('Last run', 'fits', (workflow) => <LastRun workflow={workflow} />),
+    column('Next run', 'fits', (workflow) => <NextRun workflow={workflow} />),
+    column('Records', { width: 'fits', align: 'end' }, ({ version, records }) =>
+      version === 0 ? <Dim>None yet</Dim> : <span className="numbers">{count(records)}</span>,
+    ),
+    column('Changes', 'fits', ({ id, name, history }) =>
+      history.versions === 0 ? null : (
+        <PageLink to="/workflows/$workflowId/changes" params={{ workflowId: id }} className="numbers">
+          {many(history.versions, 'version')}
+          <span className="visually-hidden"> of {name}</span>
+        </PageLink>
+      ),
+    ),
+    column('Last 14 runs', 'fits', ({ recentJobs = [] }) =>
+      recentJobs.length === 0 ? null : <LastRuns runs={recentJobs} />,
+    ),
+    badges !== undefined &&
+      column('Webhooks', 'fits', ({ id }) => <Webhooks workflowId={id} badge={badges.get(id)} />),
+    mayRun && column('Run', 'fits', (workflow) => <RunButton workflow={workflow} />),
   ];
 }
 
