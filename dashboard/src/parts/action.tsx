@@ -73,14 +73,7 @@ export function ActionButton({ action, icon, isMain = false, asks, ...props }: A
 }
 
 /** A form with a submit button and, in a dialog, a cancel button. */
-export function ActionForm({
-  action: { act, isActing = false },
-  verb,
-  isReady = true,
-  onBack,
-  beside,
-  children,
-}: {
+export function ActionForm(props: {
   action: Act;
   verb: ReactNode;
   isReady?: boolean;
@@ -90,6 +83,8 @@ export function ActionForm({
   beside?: ReactNode;
   children: ReactNode;
 }) {
+  const { verb, isReady = true, onBack, beside, children } = props;
+  const { act, isActing = false } = props.action;
   return (
     <form
       onSubmit={(event) => {

@@ -54,13 +54,12 @@ export function ChangeType({ type }: { type: keyof typeof LOOKS }) {
 }
 
 /** The fields of an added record, or those that changed, with their previous values. */
-export function ChangedFields({
-  change: { type, fields = [], record },
-  onField,
-}: {
+export function ChangedFields(props: {
   change: Pick<RecordChange, 'type' | 'fields' | 'record'>;
   onField?: ((name: string) => void) | undefined;
 }) {
+  const { onField } = props;
+  const { type, fields = [], record } = props.change;
   const shown =
     record === undefined
       ? fields

@@ -158,17 +158,13 @@ interface SmallBar {
 }
 
 /** Small bars for a table row, aligned to the right. @param props.places how many bars there is room for */
-export function SmallBars({
-  label,
-  bars,
-  places = bars.length,
-  widthPx,
-}: {
+export function SmallBars(props: {
   label: string;
   bars: readonly SmallBar[];
   places?: number;
   widthPx: number;
 }) {
+  const { label, bars, places = bars.length, widthPx } = props;
   const stepPx = widthPx + Math.ceil(widthPx / 3);
   return (
     <svg width={places * stepPx} height={SMALL_PX} role="img" aria-label={label}>
@@ -194,15 +190,12 @@ export function SmallBars({
 const SMALL_PX = 20;
 
 /** Rows with a name, a bar from start to end on a shared axis, and a remark. */
-export function AxisBars({
-  label,
-  axis,
-  rows,
-}: {
+export function AxisBars(props: {
   label?: string;
   axis: Span;
   rows: readonly (Span & { key: string; name: ReactNode; color: string; remark: ReactNode })[];
 }) {
+  const { label, axis, rows } = props;
   return (
     <ol className={styles.bars} aria-label={label}>
       {rows.map(({ key, name, color, remark, ...span }) => {

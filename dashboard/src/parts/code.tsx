@@ -15,15 +15,8 @@ const MAX_HIGHLIGHTED = 100_000;
  * @param props.label for screen readers: `Event body`
  * @param props.maxHeight a CSS length; longer content scrolls
  */
-export function JsonView({
-  value,
-  label,
-  maxHeight = '480px',
-}: {
-  value: unknown;
-  label: string;
-  maxHeight?: string;
-}) {
+export function JsonView(props: { value: unknown; label: string; maxHeight?: string }) {
+  const { value, label, maxHeight = '480px' } = props;
   const text = typeof value === 'string' ? indented(value) : JSON.stringify(value, null, 2);
   return (
     <CodeBox text={text} label={label} maxHeight={maxHeight}>
@@ -33,15 +26,8 @@ export function JsonView({
 }
 
 /** A workflow file with line numbers. Of a string or comment over several lines, only the first is highlighted. */
-export function SourceText({
-  text,
-  language,
-  label,
-}: {
-  text: string;
-  language: SourceLanguage;
-  label: string;
-}) {
+export function SourceText(props: { text: string; language: SourceLanguage; label: string }) {
+  const { text, language, label } = props;
   const lines = text.replace(/\n$/, '').split('\n');
   return (
     <CodeBox text={text} label={label}>
@@ -86,17 +72,8 @@ export function HeaderTable({ label, headers }: { label: string; headers: Record
   );
 }
 
-function CodeBox({
-  text,
-  label,
-  maxHeight,
-  children,
-}: {
-  text: string;
-  label: string;
-  maxHeight?: string;
-  children: ReactNode;
-}) {
+function CodeBox(props: { text: string; label: string; maxHeight?: string; children: ReactNode }) {
+  const { text, label, maxHeight, children } = props;
   return (
     <div className={styles.box}>
       <div className={styles.scroll} style={{ maxHeight }}>

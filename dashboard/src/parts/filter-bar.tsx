@@ -42,13 +42,8 @@ export function FilterBar<Name extends string>({ filters, fields, children }: Fi
   );
 }
 
-function Field<Name extends string>({
-  field,
-  filters,
-}: {
-  field: FilterField<Name>;
-  filters: Filters<Name>;
-}) {
+function Field<Name extends string>(props: { field: FilterField<Name>; filters: Filters<Name> }) {
+  const { field, filters } = props;
   const { name, label } = field;
   const value = filters.values[name];
   const set = (chosen: string | undefined) =>
@@ -83,15 +78,8 @@ function Field<Name extends string>({
 }
 
 /** Debounces typing; a change of the URL shows immediately. */
-function Search({
-  label,
-  value,
-  onChange,
-}: {
-  label: string;
-  value: string;
-  onChange: (value: string) => void;
-}) {
+function Search(props: { label: string; value: string; onChange: (value: string) => void }) {
+  const { label, value, onChange } = props;
   const [text, setText] = useState(value);
   useEffect(() => setText(value), [value]);
   const report = useDebouncedCallback(onChange, 250);

@@ -42,15 +42,8 @@ const PATHS = {
 export type IconName = keyof typeof PATHS;
 
 /** Icons are decorative: the meaning is in a word beside the icon, or in the label of its button. */
-export function Icon({
-  name,
-  size = 16,
-  color,
-}: {
-  name: IconName;
-  size?: number;
-  color?: string | undefined;
-}) {
+export function Icon(props: { name: IconName; size?: number; color?: string | undefined }) {
+  const { name, size = 16, color } = props;
   return (
     <svg
       width={size}

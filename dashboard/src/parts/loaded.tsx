@@ -7,13 +7,7 @@ import { NeedsScope, useSession } from '../session.tsx';
 import { ErrorBox, PageHeader } from './page.tsx';
 
 /** @param props.title the title of the page while there is no content; omitted for a part of a page */
-export function Loaded<Data, Key extends QueryKey>({
-  query,
-  title,
-  scope = 'read',
-  what = '',
-  children,
-}: {
+export function Loaded<Data, Key extends QueryKey>(props: {
   query: UseQueryOptions<Data, DefaultError, Data, Key>;
   title?: string;
   /** The scope that the page needs. */
@@ -22,6 +16,7 @@ export function Loaded<Data, Key extends QueryKey>({
   what?: string;
   children: (data: Data) => ReactNode;
 }) {
+  const { query, title, scope = 'read', what = '', children } = props;
   const { can } = useSession();
   const { data, error, refetch } = useQuery({ ...query, enabled: can(scope) });
   if (data !== undefined) return children(data);

@@ -8,13 +8,11 @@ const SETS = {
 } as const;
 
 /** @param props.of also labels the tabs for screen readers */
-export function PageTabs<Of extends keyof typeof SETS>({
-  of,
-  shown,
-}: {
+export function PageTabs<Of extends keyof typeof SETS>(props: {
   of: Of;
   shown: keyof (typeof SETS)[Of] & string;
 }) {
+  const { of, shown } = props;
   const navigate = useNavigate();
   const tabs: Record<string, NonNullable<LinkProps['to']>> = SETS[of];
   return (

@@ -3,15 +3,7 @@ import { UnstyledButton } from '@mantine/core';
 import type { ReactNode } from 'react';
 import styles from './side-list.module.css';
 
-export function SideList<Item extends { number: number }>({
-  label,
-  items,
-  chosen,
-  onChoose,
-  line,
-  more,
-  children,
-}: {
+export function SideList<Item extends { number: number }>(props: {
   label: string;
   items: readonly Item[];
   chosen: number;
@@ -21,6 +13,7 @@ export function SideList<Item extends { number: number }>({
   more?: ReactNode;
   children: ReactNode;
 }) {
+  const { label, items, chosen, onChoose, line, more, children } = props;
   return (
     <div className={styles.sides}>
       <nav aria-label={label}>

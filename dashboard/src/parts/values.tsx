@@ -103,13 +103,9 @@ export function Numbers({ children }: { children: ReactNode }) {
 }
 
 /** `+3 ~1 −0`, and words for screen readers. @param props.withZeros also shows counts of zero */
-export function CountSigns({
-  records: { added, changed, removed },
-  withZeros = false,
-}: {
-  records: Omit<Version['records'], 'total'>;
-  withZeros?: boolean;
-}) {
+export function CountSigns(props: { records: Omit<Version['records'], 'total'>; withZeros?: boolean }) {
+  const { withZeros = false } = props;
+  const { added, changed, removed } = props.records;
   const parts = [
     { sign: '+', value: added, word: 'added', color: tone('good') },
     { sign: '~', value: changed, word: 'changed', color: tone('changed') },

@@ -150,19 +150,14 @@ function TimeSwitch() {
   );
 }
 
-function Choice<Name extends string>({
-  label,
-  icon,
-  options,
-  chosen,
-  onChoose,
-}: {
+function Choice<Name extends string>(props: {
   label: string;
   icon: 'sun' | 'moon' | 'clock';
   options: Readonly<Record<Name, string>>;
   chosen: Name;
   onChoose: (name: Name) => void;
 }) {
+  const { label, icon, options, chosen, onChoose } = props;
   return (
     <Menu position="bottom-end" withinPortal={false}>
       <Menu.Target>

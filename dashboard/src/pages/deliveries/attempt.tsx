@@ -89,15 +89,8 @@ export function AttemptView({ attempt }: { attempt: Attempt }) {
   );
 }
 
-function Part({
-  title,
-  remark,
-  children,
-}: {
-  title: string;
-  remark?: string | undefined;
-  children: ReactNode;
-}) {
+function Part(props: { title: string; remark?: string | undefined; children: ReactNode }) {
+  const { title, remark, children } = props;
   return (
     <Stack gap={4} miw={0}>
       <Group gap="xs" align="baseline">

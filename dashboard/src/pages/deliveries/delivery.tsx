@@ -203,11 +203,8 @@ function Attempts({ delivery, webhook }: { delivery: DeliveryDetail; webhook: We
   );
 }
 
-function Line({
-  attempt: { number, outcome, status, startedAt, durationMs, message },
-}: {
-  attempt: Attempt;
-}) {
+function Line(props: { attempt: Attempt }) {
+  const { number, outcome, status, startedAt, durationMs, message } = props.attempt;
   return (
     <Group gap="md" style={{ rowGap: 0 }} miw={0}>
       <StateBadge state={outcome === 'ok' ? 'delivered' : 'failed'} label={`Attempt ${count(number)}`} />

@@ -143,15 +143,8 @@ const ENDS = [
   { value: '365', label: 'In 365 days' },
 ];
 
-function CreateKey({
-  isOpen,
-  onClose,
-  onMade,
-}: {
-  isOpen: boolean;
-  onClose: () => void;
-  onMade: (made: MadeKey) => void;
-}) {
+function CreateKey(props: { isOpen: boolean; onClose: () => void; onMade: (made: MadeKey) => void }) {
+  const { isOpen, onClose, onMade } = props;
   const [name, setName] = useState('');
   const [scopes, setScopes] = useState<string[]>(['read', 'queue', 'webhooks']);
   const [days, setDays] = useState('');
@@ -236,15 +229,8 @@ function MadeKeyDialog({ made, onClose }: { made: MadeKey | undefined; onClose: 
 const OVERLAP_SECONDS = 24 * 3_600;
 
 /** @param props.isMine whether revoking the key ends the current session */
-function KeyActions({
-  apiKey,
-  isMine,
-  onMade,
-}: {
-  apiKey: Key;
-  isMine: boolean;
-  onMade: (made: MadeKey) => void;
-}) {
+function KeyActions(props: { apiKey: Key; isMine: boolean; onMade: (made: MadeKey) => void }) {
+  const { apiKey, isMine, onMade } = props;
   const { id, name, scopes } = apiKey;
   const rotate = useAction({
     run: () => flowhook.keys.rotate(id, { overlapSeconds: OVERLAP_SECONDS }),

@@ -60,17 +60,13 @@ function Counters() {
   );
 }
 
-function Counter({
-  state,
-  label,
-  value,
-  search,
-}: {
+function Counter(props: {
   state: JobState;
   label?: string;
   value: number | undefined;
   search: Record<string, string>;
 }) {
+  const { state, label, value, search } = props;
   return (
     <Paper withBorder p={0}>
       <PageLink to="/runs" search={search} underline="never" c="inherit" className={styles.counterLink}>

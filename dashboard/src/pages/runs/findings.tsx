@@ -44,13 +44,9 @@ export function FindingList({ job }: { job: Job }) {
 }
 
 /** Links to the records that were published or set aside. */
-function Examples({
-  job: { workflowId, state, quarantined },
-  finding: { examples, expectation },
-}: {
-  job: Job;
-  finding: JobFinding;
-}) {
+function Examples(props: { job: Job; finding: JobFinding }) {
+  const { workflowId, state, quarantined } = props.job;
+  const { examples, expectation } = props.finding;
   if (state !== 'finished' || examples.length === 0) return null;
   const isAside = (quarantined ?? 0) > 0 && expectation !== 'filled';
   return (

@@ -103,13 +103,8 @@ function countIn(state: JobState, counts: Record<JobState, number> & { complete:
 }
 
 /** @param by.withWorkflow false on the page of a workflow */
-export function runColumns({
-  withWorkflow,
-  longestMs,
-}: {
-  withWorkflow: boolean;
-  longestMs: number;
-}): (Column<Job> | false)[] {
+export function runColumns(props: { withWorkflow: boolean; longestMs: number }): (Column<Job> | false)[] {
+  const { withWorkflow, longestMs } = props;
   return [
     column('State', 'fits', ({ id, state, attempt }) => (
       <PageLink to="/runs/$jobId" params={{ jobId: id }} c="inherit" underline="hover">
@@ -178,13 +173,12 @@ function Result({ job }: { job: Job }) {
 }
 
 /** `1,204 records  +3 ~1`, where the numbers of changes are a link to them. */
-export function Counts({
-  of: { workflowId, version },
-  records,
-}: {
+export function Counts(props: {
   of: Pick<Job, 'workflowId' | 'version'>;
   records: NonNullable<Job['records']>;
 }) {
+  const { records } = props;
+  const { workflowId, version } = props.of;
   const { total, added, changed, removed } = records;
   return (
     <Numbers>

@@ -82,15 +82,8 @@ export function WebhookDeliveries({ webhook }: { webhook: WebhookDetail }) {
   );
 }
 
-function ResendSelected({
-  webhookId,
-  chosen,
-  onDone,
-}: {
-  webhookId: string;
-  chosen: readonly Delivery[];
-  onDone: () => void;
-}) {
+function ResendSelected(props: { webhookId: string; chosen: readonly Delivery[]; onDone: () => void }) {
+  const { webhookId, chosen, onDone } = props;
   const resend = useAction({
     run: async () => {
       const sent = new Set<string>();

@@ -197,15 +197,8 @@ const replayQuery = (webhookId: string, replayId: string) =>
   );
 
 /** The progress and the result of a replay, which runs in the service even if nobody watches it. */
-export function ReplayProgress({
-  webhookId,
-  replayId,
-  onClose,
-}: {
-  webhookId: string;
-  replayId: string;
-  onClose: () => void;
-}) {
+export function ReplayProgress(props: { webhookId: string; replayId: string; onClose: () => void }) {
+  const { webhookId, replayId, onClose } = props;
   const { data, error } = useQuery(replayQuery(webhookId, replayId));
   const replay = data?.replay;
   const { color, icon, title } = looksOf(replay, error);

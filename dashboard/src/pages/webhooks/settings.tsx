@@ -204,16 +204,13 @@ export function WebhookSecret({ webhookId }: { webhookId: string }) {
   );
 }
 
-function RotateForm({
-  webhookId,
-  onClose,
-  onDone,
-}: {
+function RotateForm(props: {
   webhookId: string;
   onClose: () => void;
   /** `overlapUntil` is undefined without an overlap. */
   onDone: (made: { secret: string; overlapUntil: string | undefined }) => void;
 }) {
+  const { webhookId, onClose, onDone } = props;
   const [hours, setHours] = useState<number | string>(OVERLAP_H);
   const rotate = useAction({
     run: () => flowhook.webhooks.rotate(webhookId, { overlapHours: Number(hours) }),

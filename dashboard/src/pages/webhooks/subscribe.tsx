@@ -240,14 +240,12 @@ function More({ words, children }: { words: string; children: ReactNode }) {
 const ALL_EVENTS = '*';
 
 /** Selects the events of a webhook: all, or single types, each with an example. */
-function EventChoice({
-  chosen,
-  onChange,
-}: {
+function EventChoice(props: {
   /** Types, or only `*`. */
   chosen: readonly string[];
   onChange: (chosen: string[]) => void;
 }) {
+  const { chosen, onChange } = props;
   const { data: types = [], error, refetch } = useQuery(eventTypesQuery());
   const isAll = chosen.includes(ALL_EVENTS);
   const toggle = (type: string, isOn: boolean) =>
@@ -281,17 +279,14 @@ function isSelectable({ type }: EventKind): boolean {
   return !['webhook_test', 'webhook_digest'].includes(type);
 }
 
-function Kind({
-  kind: { type, description, example },
-  isChosen,
-  isDisabled,
-  onToggle,
-}: {
+function Kind(props: {
   kind: EventKind;
   isChosen: boolean;
   isDisabled: boolean;
   onToggle: (isOn: boolean) => void;
 }) {
+  const { isChosen, isDisabled, onToggle } = props;
+  const { type, description, example } = props.kind;
   const [isOpen, setIsOpen] = useState(false);
   return (
     <div>

@@ -97,15 +97,13 @@ function Steps({ onHide }: { onHide?: () => void }) {
   );
 }
 
-function RunStep({
-  steps: { toRun, hasRun },
-  workflows,
-  onChoose,
-}: {
+function RunStep(props: {
   steps: StepsDone;
   workflows: readonly Workflow[];
   onChoose: (workflowId: string) => void;
 }) {
+  const { workflows, onChoose } = props;
+  const { toRun, hasRun } = props.steps;
   const { can } = useSession();
   const run = useRunNow(toRun?.id ?? '', toRun?.name ?? '');
   if (toRun === undefined) {

@@ -131,18 +131,14 @@ const MORE = 500;
 /** The maximum number of changes on the page. */
 const MOST = 3_000;
 
-function Changes({
-  workflowId,
-  versions,
-  last,
-  filters,
-}: {
+function Changes(props: {
   workflowId: string;
   versions: readonly Version[];
   /** The version up to which a range without an end extends. */
   last: number;
   filters: ChangeFilters;
 }) {
+  const { workflowId, versions, last, filters } = props;
   const [most, setMost] = useState(FIRST);
   const { type } = filters.values;
   const fields = namesFrom(filters.values.field);
@@ -227,15 +223,8 @@ function Changes({
 }
 
 /** The versions that are compared. Until they are known, the place stays empty. */
-function Range({
-  from,
-  to,
-  versions,
-}: {
-  from: number | undefined;
-  to: number | undefined;
-  versions: readonly Version[];
-}) {
+function Range(props: { from: number | undefined; to: number | undefined; versions: readonly Version[] }) {
+  const { from, to, versions } = props;
   const [start, end] = [from, to].map((number) => number && publishedAt(versions, number));
   const beginning = from === 0 ? 'the start' : `version ${count(from ?? 0)}`;
   return (
@@ -258,14 +247,7 @@ function Range({
   );
 }
 
-function Found({
-  data: { changes, isAll },
-  filters,
-  isRange,
-  most,
-  isFetching,
-  onMore,
-}: {
+function Found(props: {
   data: { changes: Change[]; isAll: boolean };
   filters: ChangeFilters;
   isRange: boolean;
@@ -273,6 +255,8 @@ function Found({
   isFetching: boolean;
   onMore: () => void;
 }) {
+  const { filters, isRange, most, isFetching, onMore } = props;
+  const { changes, isAll } = props.data;
   const { type, field } = filters.values;
   if (changes.length === 0 && isAll) {
     const isFiltered = type !== undefined || field !== undefined;

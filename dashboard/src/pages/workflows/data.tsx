@@ -168,17 +168,14 @@ function Records({ workflow }: { workflow: Workflow }) {
 const HELD = { hasMore: false, isLoadingMore: false };
 
 /** Why there are no records. */
-export function DataEmpty({
-  workflow: { id, source, version: newest, currentJob },
-  q,
-  version,
-  onClear,
-}: {
+export function DataEmpty(props: {
   workflow: Workflow;
   q: string | undefined;
   version: number;
   onClear: () => void;
 }) {
+  const { q, version, onClear } = props;
+  const { id, source, version: newest, currentJob } = props.workflow;
   if (q !== undefined) return <EmptyState title={`No records contain “${q}”`} onClear={onClear} />;
   if (newest > 0) return <EmptyState title={`Version ${version} has no records`} />;
   const path = `/v1/workflows/${encodeURIComponent(id)}`;
@@ -211,16 +208,13 @@ export function DataEmpty({
   );
 }
 
-function ColumnPicker({
-  fields,
-  shown,
-  onChange,
-}: {
+function ColumnPicker(props: {
   fields: readonly string[];
   shown: readonly string[];
   /** Undefined restores the default columns. */
   onChange: (fields: readonly string[] | undefined) => void;
 }) {
+  const { fields, shown, onChange } = props;
   const others = fields.filter((name) => name !== 'id');
   if (others.length === 0) return null;
   const hidden = fields.length - shown.length;
@@ -264,18 +258,14 @@ function ColumnPicker({
   );
 }
 
-function VersionPicker({
-  versions,
-  newest,
-  version,
-  onChange,
-}: {
+function VersionPicker(props: {
   /** The loaded versions, newest first. */
   versions: readonly Version[];
   newest: number;
   version: number;
   onChange: (version: number) => void;
 }) {
+  const { versions, newest, version, onChange } = props;
   const nowMs = useNow();
   if (newest === 0) return null;
   const known = versions.map(({ number, publishedAt }) => ({
@@ -303,12 +293,7 @@ const FORMATS = [
 ] as const;
 
 /** Downloads the records as a file, directly from the service. */
-function ExportMenu({
-  workflowId,
-  version,
-  query,
-  isWhole,
-}: {
+function ExportMenu(props: {
   workflowId: string;
   version: number;
   /** The query parameters of the shown records. */
@@ -316,6 +301,7 @@ function ExportMenu({
   /** Whether there is no search. */
   isWhole: boolean;
 }) {
+  const { workflowId, version, query, isWhole } = props;
   if (version === 0) return null;
   return (
     <Menu position="bottom-end" withinPortal>

@@ -77,15 +77,12 @@ const PLOTS = [
   { measure: 'largest', header: 'Largest', unit: '', most: undefined },
 ] as const;
 
-function Fields({
-  workflowId,
-  profiles,
-  expect,
-}: {
+function Fields(props: {
   workflowId: string;
   profiles: readonly Profile[];
   expect: Record<string, unknown>;
 }) {
+  const { workflowId, profiles, expect } = props;
   const { can } = useSession();
   const { data: definition } = useQuery({ ...definitionQuery(workflowId), enabled: can('admin') });
   const newest = profiles[0];
@@ -147,17 +144,8 @@ function Fields({
 }
 
 /** One bar per run, oldest first, and the newest value. */
-function Plot({
-  label,
-  points,
-  unit,
-  most,
-}: {
-  label: string;
-  points: readonly Point[];
-  unit: string;
-  most: number | undefined;
-}) {
+function Plot(props: { label: string; points: readonly Point[]; unit: string; most: number | undefined }) {
+  const { label, points, unit, most } = props;
   const values = points.map(({ value }) => value ?? 0);
   const last = points.at(-1)?.value ?? null;
   if (points.every(({ value }) => value === null)) return <Dim>–</Dim>;
@@ -185,12 +173,7 @@ function Plot({
 }
 
 /** Saves the expectation of a field, after a preview; copies it as YAML if a file defines the workflow. */
-function MakeExpectation({
-  workflowId,
-  field,
-  suggested,
-  isFile,
-}: {
+function MakeExpectation(props: {
   workflowId: string;
   field: string;
   /** What the newest runs suggest, if anything. */
@@ -198,6 +181,7 @@ function MakeExpectation({
   /** Whether a file defines the workflow. */
   isFile: boolean;
 }) {
+  const { workflowId, field, suggested, isFile } = props;
   const { copied, copy } = useCopy();
   const save = useAction({
     run: async () => {

@@ -163,13 +163,7 @@ function columnsOf(onOpen: (id: string) => void): Column<QuarantinedRecord>[] {
 }
 
 /** Accepts or drops, after a confirmation that names the number. */
-function Decide({
-  workflowId,
-  selection,
-  words,
-  which,
-  onDone,
-}: {
+function Decide(props: {
   workflowId: string;
   selection: QuarantineSelection;
   words: string;
@@ -178,6 +172,7 @@ function Decide({
   /** Selected rows are held in place, so the selection must end. */
   onDone: () => void;
 }) {
+  const { workflowId, selection, words, which, onDone } = props;
   const accept = useAction({
     run: (confirmed: QuarantineSelection) => flowhook.quarantine.accept(workflowId, confirmed),
     changes: ['versions', 'workflows', 'jobs'],
@@ -239,15 +234,8 @@ function Reasons({ reasons }: Pick<QuarantinedRecord, 'reasons'>) {
 }
 
 /** A record that was set aside, beside the published one of the same id. */
-function Beside({
-  workflowId,
-  recordId,
-  onDone,
-}: {
-  workflowId: string;
-  recordId: string;
-  onDone: () => void;
-}) {
+function Beside(props: { workflowId: string; recordId: string; onDone: () => void }) {
+  const { workflowId, recordId, onDone } = props;
   const { can } = useSession();
   const { data, error, refetch } = useQuery(quarantinedQuery(workflowId, recordId));
   if (error instanceof NotFound) {

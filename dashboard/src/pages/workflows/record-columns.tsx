@@ -13,15 +13,12 @@ const MAX_PX = 320;
 /** The number of rows that determine the width of a column. */
 const MEASURED = 50;
 
-export function recordColumns({
-  fields,
-  rows,
-  onOpen,
-}: {
+export function recordColumns(props: {
   fields: readonly string[];
   rows: readonly DataRecord[];
   onOpen: (id: string) => void;
 }): (Column<DataRecord> | false)[] {
+  const { fields, rows, onOpen } = props;
   const measured = rows.slice(0, MEASURED);
   return fields.map((field) => {
     const isNumber = measured.some((row) => typeof valueIn(row, field) === 'number');

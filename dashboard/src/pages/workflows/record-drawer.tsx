@@ -14,12 +14,7 @@ import { type List, useList } from '../../queries/list.ts';
 import { recordHistoryList } from '../../queries/workflows.ts';
 import { stateOf } from './record-state.ts';
 
-export function RecordDrawer({
-  workflowId,
-  filters,
-  record,
-  first,
-}: {
+export function RecordDrawer(props: {
   workflowId: string;
   filters: Filters<'record' | 'show'>;
   /** The record as the page shows it, if it does. */
@@ -27,6 +22,7 @@ export function RecordDrawer({
   /** What is shown without a choice in the address. */
   first: 'fields' | 'history';
 }) {
+  const { workflowId, filters, record, first } = props;
   const id = filters.values.record;
   return (
     <Drawer
@@ -59,19 +55,14 @@ export function RecordDrawer({
   );
 }
 
-function Shown({
-  workflowId,
-  id,
-  record,
-  tab,
-  onTab,
-}: {
+function Shown(props: {
   workflowId: string;
   id: string;
   record: DataRecord | undefined;
   tab: string;
   onTab: (tab: string) => void;
 }) {
+  const { workflowId, id, record, tab, onTab } = props;
   const list = useList(recordHistoryList(workflowId, id));
   const known = record ?? (list.hasMore ? undefined : stateOf(list.rows));
   return (

@@ -24,15 +24,9 @@ export type ChangeFilters = Filters<'version' | 'since' | 'until' | 'type' | 'fi
 /** The value of the choice for the newest version alone. */
 const NEWEST = '';
 
-export function SpanBar({
-  workflow: { history },
-  versions,
-  filters,
-}: {
-  workflow: Workflow;
-  versions: readonly Version[];
-  filters: ChangeFilters;
-}) {
+export function SpanBar(props: { workflow: Workflow; versions: readonly Version[]; filters: ChangeFilters }) {
+  const { versions, filters } = props;
+  const { history } = props.workflow;
   const zone = useZone();
   // The presets change only at midnight.
   const days = presets(useNow(), zone);
@@ -79,17 +73,13 @@ export function SpanBar({
 }
 
 /** A form for any two versions or times. */
-function Between({
-  versions,
-  filters,
-  isChosen,
-  zone,
-}: {
+function Between(props: {
   versions: readonly Version[];
   filters: ChangeFilters;
   isChosen: boolean;
   zone: 'local' | 'utc';
 }) {
+  const { versions, filters, isChosen, zone } = props;
   const { version, since, until } = filters.values;
   const [isOpen, setIsOpen] = useState(false);
   const [from, setFrom] = useState(
@@ -135,14 +125,7 @@ function Between({
   );
 }
 
-function Moment({
-  label,
-  value,
-  onChange,
-  versions,
-  zone,
-  none,
-}: {
+function Moment(props: {
   label: string;
   value: string | undefined;
   onChange: (value: string | undefined) => void;
@@ -150,6 +133,7 @@ function Moment({
   zone: 'local' | 'utc';
   none: string;
 }) {
+  const { label, value, onChange, versions, zone, none } = props;
   const id = useId();
   const chosen = value !== undefined && isVersion(value) ? value : null;
   const known = versions.map(({ number, publishedAt }) => ({
@@ -188,16 +172,13 @@ const LABELS = { added: 'Added', changed: 'Changed', removed: 'Removed' };
 const SHOWN = 8;
 
 /** Filters by type of change and by field. @param props.counts the numbers of changes by type, if they are known */
-export function ChangeFilterBar({
-  filters,
-  names,
-  counts,
-}: {
+export function ChangeFilterBar(props: {
   filters: ChangeFilters;
   /** The fields to choose from. */
   names: readonly string[];
   counts: Version['records'] | undefined;
 }) {
+  const { filters, names, counts } = props;
   const chosen = namesFrom(filters.values.field);
   const choose = (fields: readonly string[]) => filters.set({ field: namesIn(fields) });
   const all = [...new Set([...names, ...chosen])].filter((name) => name !== 'id');

@@ -64,13 +64,11 @@ export function WorkflowListPage() {
 }
 
 /** @param by.badges undefined if the key cannot see webhooks */
-function workflowColumns({
-  badges,
-  mayRun,
-}: {
+function workflowColumns(props: {
   badges: ReadonlyMap<string, WebhookBadge> | undefined;
   mayRun: boolean;
 }): (Column<Workflow> | false)[] {
+  const { badges, mayRun } = props;
   return [
     column('Workflow', 'rest', (workflow) => <Name workflow={workflow} />),
     column('Last run', 'fits', (workflow) => <LastRun workflow={workflow} />),

@@ -102,13 +102,7 @@ export function ZoneField({ form, onChange, tried }: DigestFieldsProps) {
   );
 }
 
-function ZoneSelect({
-  label,
-  none,
-  value,
-  onChange,
-  error,
-}: {
+function ZoneSelect(props: {
   label: string;
   /** The choice that leaves it to the service. */
   none?: string;
@@ -116,6 +110,7 @@ function ZoneSelect({
   onChange: (zone: string) => void;
   error?: string | undefined;
 }) {
+  const { label, none, value, onChange, error } = props;
   const known = value === '' || ZONES.includes(value) ? ZONES : [value, ...ZONES];
   return (
     <Select

@@ -97,18 +97,14 @@ export function ExpressionInput({
 }
 
 /** A mistake in an expression: the sentence, and the expression with the wrong part marked. */
-export function MistakeText({
-  message,
-  source,
-  from,
-  to,
-}: {
+export function MistakeText(props: {
   message: string;
   source: string;
   /** Offsets in the source; null if the place is unknown. */
   from: number | null;
   to: number | null;
 }) {
+  const { message, source, from, to } = props;
   if (from === null || source.length > MAX_MARKED) return <Prose text={message} />;
   const end = Math.max(to ?? from, from + 1);
   return (

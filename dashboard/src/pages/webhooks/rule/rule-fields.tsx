@@ -130,15 +130,8 @@ export function FilterFields({
 }
 
 /** The field and the value that a starting point asks for. */
-function StartFields({
-  start,
-  fields,
-  onChange,
-}: {
-  start: Start;
-  fields: readonly Field[];
-  onChange: (start: Start) => void;
-}) {
+function StartFields(props: { start: Start; fields: readonly Field[]; onChange: (start: Start) => void }) {
+  const { start, fields, onChange } = props;
   // A value such as `5 %` or an unfinished `-` stays as it was typed.
   const [typed, setTyped] = useState(start.value);
   const [typedName, setTypedName] = useState(labelOf(start.field, fields));

@@ -101,11 +101,8 @@ function labelOf(event: TriedEvent): string {
   return !event.sent && hasMessage(event) ? 'Open digest' : labels[stateOf(event)];
 }
 
-function Detail({
-  event: { eventId, type: name, cooldownEnded, body, headers, mistake },
-}: {
-  event: TriedEvent;
-}) {
+function Detail(props: { event: TriedEvent }) {
+  const { eventId, type: name, cooldownEnded, body, headers, mistake } = props.event;
   const type = headers?.['content-type'];
   return (
     <Stack gap="xs">
@@ -135,11 +132,8 @@ function Detail({
   );
 }
 
-function MistakeOnRecord({
-  mistake: { recordId, message },
-}: {
-  mistake: NonNullable<TriedEvent['mistake']>;
-}) {
+function MistakeOnRecord(props: { mistake: NonNullable<TriedEvent['mistake']> }) {
+  const { recordId, message } = props.mistake;
   return (
     <>
       {recordId !== null && (
