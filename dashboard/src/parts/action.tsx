@@ -47,6 +47,7 @@ interface Act {
 }
 
 interface ActionButtonProps extends ButtonProps {
+  label: ReactNode;
   /** From `useAction`, or a function that only changes the page. */
   action: Act | (() => void);
   icon?: IconName;
@@ -54,12 +55,13 @@ interface ActionButtonProps extends ButtonProps {
   isMain?: boolean;
   /** Asks for confirmation first; `verb` labels the button that confirms, `keep` (default: Cancel) the other one. */
   asks?: { title: string; children: ReactNode; verb: string; keep?: string };
-  children: ReactNode;
   'aria-label'?: string;
+  'aria-expanded'?: boolean;
+  'aria-controls'?: string | undefined;
   title?: string | undefined;
 }
 
-export function ActionButton({ action, icon, isMain = false, asks, ...props }: ActionButtonProps) {
+export function ActionButton({ label, action, icon, isMain = false, asks, ...props }: ActionButtonProps) {
   const { act, isActing = false } = typeof action === 'function' ? { act: action } : action;
   return (
     <Button
@@ -68,7 +70,9 @@ export function ActionButton({ action, icon, isMain = false, asks, ...props }: A
       onClick={() => (asks === undefined ? act() : confirm(asks, act))}
       loading={isActing}
       {...props}
-    />
+    >
+      {label}
+    </Button>
   );
 }
 
@@ -98,7 +102,7 @@ export function ActionForm(props: {
           {onBack !== undefined && (
             <>
               {beside}
-              <ActionButton action={onBack}>Cancel</ActionButton>
+              <ActionButton action={onBack} label="Cancel" />
             </>
           )}
           <Button type="submit" loading={isActing} disabled={!isReady}>

@@ -96,9 +96,11 @@ export function CommandLine({ command, label = 'Copy command' }: CommandLineProp
 export function CopyAsCurl({ path }: { path: string }) {
   const { copied, copy } = useCopy();
   return (
-    <ActionButton icon={copied ? 'check' : 'copy'} action={() => copy(curl({ path }))}>
-      {copied ? 'Copied' : 'Copy as curl'}
-    </ActionButton>
+    <ActionButton
+      icon={copied ? 'check' : 'copy'}
+      action={() => copy(curl({ path }))}
+      label={copied ? 'Copied' : 'Copy as curl'}
+    />
   );
 }
 

@@ -29,9 +29,7 @@ export function FilterBar<Name extends string>({ filters, fields, children }: Fi
     <Group gap="xs" mb="sm" role="search" aria-label="Filters">
       {fields.map((field) => field && <Field key={field.name} field={field} filters={filters} />)}
       {filters.isFiltered && (
-        <ActionButton variant="subtle" action={filters.clear} color="gray">
-          Clear
-        </ActionButton>
+        <ActionButton variant="subtle" action={filters.clear} color="gray" label="Clear" />
       )}
       {children !== undefined && (
         <Group gap="xs" ms="auto">

@@ -237,9 +237,7 @@ function OfflineNote() {
             <Text size="sm">
               The service is not responding. This page shows data from <Time at={since} />.
             </Text>
-            <ActionButton action={live.reconnect} style={{ flex: 'none' }}>
-              Retry now
-            </ActionButton>
+            <ActionButton action={live.reconnect} style={{ flex: 'none' }} label="Retry now" />
           </Group>
         </Paper>
       )}

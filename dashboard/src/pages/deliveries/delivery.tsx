@@ -237,9 +237,7 @@ function Actions({ delivery: { id, state }, isLetter }: { delivery: DeliveryDeta
   return (
     <>
       {!isLetter && <SignedCurl deliveryId={id} />}
-      <ActionButton isMain icon={state === 'waiting' ? 'refresh' : 'send'} action={resend}>
-        {label}
-      </ActionButton>
+      <ActionButton isMain icon={state === 'waiting' ? 'refresh' : 'send'} action={resend} label={label} />
     </>
   );
 }
@@ -264,9 +262,7 @@ function SignedCurl({ deliveryId }: { deliveryId: string }) {
   const [isOpen, { open, close }] = useDisclosure(false);
   return (
     <>
-      <ActionButton icon="copy" action={open}>
-        Signed curl
-      </ActionButton>
+      <ActionButton icon="copy" action={open} label="Signed curl" />
       <Modal opened={isOpen} onClose={close} title="Send this request from your shell" size="xl">
         {isOpen && <Command deliveryId={deliveryId} />}
       </Modal>

@@ -130,12 +130,14 @@ function Actions({ inspector: { id, url }, isSubscribed }: { inspector: Inspecto
           children: 'Its URL stops working, and its requests are deleted.',
           verb: 'Delete',
         }}
-      >
-        Delete
-      </ActionButton>
-      <SubscribeButton defaults={{ url, stays: true }} isMain={!isSubscribed} icon="webhook">
-        Subscribe to events
-      </SubscribeButton>
+        label="Delete"
+      />
+      <SubscribeButton
+        defaults={{ url, stays: true }}
+        isMain={!isSubscribed}
+        icon="webhook"
+        label="Subscribe to events"
+      />
     </>
   );
 }
@@ -246,9 +248,7 @@ function Subscription({ webhook }: { webhook: WebhookDetail }) {
       </Text>
       <Group gap="xs">
         {workflowId !== null && <RunIt workflowId={workflowId} />}
-        <ActionButton isMain icon="send" action={test}>
-          Send test event
-        </ActionButton>
+        <ActionButton isMain icon="send" action={test} label="Send test event" />
       </Group>
     </Group>
   );
@@ -264,9 +264,5 @@ function RunIt({ workflowId }: { workflowId: string }) {
 
 function RunButton({ workflow: { id, name } }: { workflow: Workflow }) {
   const run = useRunNow(id, name);
-  return (
-    <ActionButton isMain icon="play" action={run}>
-      Run {name}
-    </ActionButton>
-  );
+  return <ActionButton isMain icon="play" action={run} label={`Run ${name}`} />;
 }

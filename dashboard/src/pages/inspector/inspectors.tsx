@@ -85,9 +85,5 @@ function NewInspector() {
     changes: ['inspectors'],
     onDone: ({ id }) => void navigate({ to: '/inspector/$inspectorId', params: { inspectorId: id } }),
   });
-  return (
-    <ActionButton isMain icon="plus" action={create}>
-      New inspector
-    </ActionButton>
-  );
+  return <ActionButton isMain icon="plus" action={create} label="New inspector" />;
 }

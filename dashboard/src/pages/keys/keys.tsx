@@ -29,13 +29,7 @@ export function KeyListPage() {
       <PageHeader
         title="API keys"
         description="Keys give programs access to this team, within the scopes that you choose. A new key is shown only once."
-        actions={
-          can('admin') && (
-            <ActionButton isMain icon="plus" action={creating.open}>
-              New key
-            </ActionButton>
-          )
-        }
+        actions={can('admin') && <ActionButton isMain icon="plus" action={creating.open} label="New key" />}
       />
       <NeedsScope scope="admin" what="the API keys">
         <PageTabs of="API keys" shown="Keys" />
@@ -215,9 +209,7 @@ function MadeKeyDialog({ made, onClose }: { made: MadeKey | undefined; onClose: 
             label="Copy for .env"
           />
           <Group justify="flex-end">
-            <ActionButton isMain action={onClose}>
-              I saved the key
-            </ActionButton>
+            <ActionButton isMain action={onClose} label="I saved the key" />
           </Group>
         </Stack>
       )}
@@ -254,9 +246,8 @@ function KeyActions(props: { apiKey: Key; isMine: boolean; onMade: (made: MadeKe
           verb: 'Rotate',
         }}
         aria-label={`Rotate ${name}`}
-      >
-        Rotate
-      </ActionButton>
+        label="Rotate"
+      />
       <ActionButton
         action={revoke}
         asks={{
@@ -267,9 +258,8 @@ function KeyActions(props: { apiKey: Key; isMine: boolean; onMade: (made: MadeKe
           verb: 'Revoke',
         }}
         aria-label={`Revoke ${name}`}
-      >
-        Revoke
-      </ActionButton>
+        label="Revoke"
+      />
     </Group>
   );
 }

@@ -44,7 +44,7 @@ export function NoticesOffer() {
           <Text size="sm" style={{ flex: '1 1 240px' }}>
             Nobody gets a message when a run or a webhook fails.
           </Text>
-          <ActionButton action={open}>Tell me when something breaks</ActionButton>
+          <ActionButton action={open} label="Tell me when something breaks" />
         </Group>
         <CloseButton size="sm" aria-label="Hide this offer" onClick={() => setHidden(true)} />
       </Group>

@@ -176,10 +176,12 @@ function LogView({ lines, isLive = false, fileName }: LogViewProps) {
               onChange={(event) => setFollows(event.currentTarget.checked)}
             />
           )}
-          <ActionButton action={() => copy(plainLog(lines))}>{copied ? 'Copied' : 'Copy'}</ActionButton>
-          <ActionButton icon="download" action={() => save(fileName, plainLog(lines), 'text/plain')}>
-            Download
-          </ActionButton>
+          <ActionButton action={() => copy(plainLog(lines))} label={copied ? 'Copied' : 'Copy'} />
+          <ActionButton
+            icon="download"
+            action={() => save(fileName, plainLog(lines), 'text/plain')}
+            label="Download"
+          />
         </Group>
       </Group>
       {/* biome-ignore lint/a11y/useSemanticElements: a fieldset would be a form, and the section around it is already a landmark */}

@@ -156,10 +156,8 @@ function Actions({ job }: { job: Job }) {
   return (
     <>
       <CopyAsCurl path={`/v1/jobs/${id}`} />
-      <ActionButton icon="download" action={bundle}>
-        Debug bundle
-      </ActionButton>
-      {can('queue') && job.state === 'retrying' && <ActionButton action={runNow}>Retry now</ActionButton>}
+      <ActionButton icon="download" action={bundle} label="Debug bundle" />
+      {can('queue') && job.state === 'retrying' && <ActionButton action={runNow} label="Retry now" />}
       {can('queue') && finishedAt === null && (
         <ActionButton
           action={cancel}
@@ -171,15 +169,10 @@ function Actions({ job }: { job: Job }) {
           }}
           color="red"
           disabled={job.cancelRequestedAt !== null}
-        >
-          Cancel
-        </ActionButton>
+          label="Cancel"
+        />
       )}
-      {canRerun && (
-        <ActionButton isMain icon="play" action={rerun}>
-          Run again
-        </ActionButton>
-      )}
+      {canRerun && <ActionButton isMain icon="play" action={rerun} label="Run again" />}
     </>
   );
 }

@@ -224,7 +224,7 @@ function RunActions({ chosen, onDone }: { chosen: readonly Job[]; onDone: () => 
   return (
     <Group gap="xs">
       {workflows.length > 0 && (
-        <ActionButton action={rerun}>Run {many(workflows.length, 'workflow')} again</ActionButton>
+        <ActionButton action={rerun} label={`Run ${many(workflows.length, 'workflow')} again`} />
       )}
       {unfinished.length > 0 && (
         <ActionButton
@@ -235,9 +235,8 @@ function RunActions({ chosen, onDone }: { chosen: readonly Job[]; onDone: () => 
             verb: `Cancel ${many(unfinished.length, 'run')}`,
             keep: 'Keep running',
           }}
-        >
-          Cancel {many(unfinished.length, 'run')}
-        </ActionButton>
+          label={`Cancel ${many(unfinished.length, 'run')}`}
+        />
       )}
     </Group>
   );

@@ -55,9 +55,8 @@ export function Checks() {
             size="compact-sm"
             aria-expanded={isWhole}
             aria-controls={isWhole ? rest : undefined}
-          >
-            {isWhole ? 'Show less' : 'Show all checks'}
-          </ActionButton>
+            label={isWhole ? 'Show less' : 'Show all checks'}
+          />
         </Group>
         {isWhole && (
           <div id={rest}>

@@ -57,9 +57,7 @@ export function WebhookDeliveries({ webhook }: { webhook: WebhookDetail }) {
         <CopyAsCurl
           path={`/v1/integrations/webhooks/${webhook.id}/deliveries${stringifySearch({ state: filters.values.state, since })}`}
         />
-        <ActionButton icon="refresh" action={asking.open}>
-          Replay…
-        </ActionButton>
+        <ActionButton icon="refresh" action={asking.open} label="Replay…" />
       </FilterBar>
       <DataTable
         label="Deliveries"
@@ -100,9 +98,7 @@ function ResendSelected(props: { webhookId: string; chosen: readonly Delivery[];
   });
   if (chosen.length === 0) return null;
   return (
-    <ActionButton isMain icon="send" action={resend}>
-      Resend {many(chosen.length, 'delivery')}
-    </ActionButton>
+    <ActionButton isMain icon="send" action={resend} label={`Resend ${many(chosen.length, 'delivery')}`} />
   );
 }
 

@@ -106,9 +106,7 @@ function CustomHeaders({ webhook: { id, settings } }: { webhook: WebhookDetail }
         isReady={text.trim() !== ''}
         beside={
           names?.length !== 0 && (
-            <ActionButton action={() => change.act(null)} disabled={change.isActing}>
-              Remove all
-            </ActionButton>
+            <ActionButton action={() => change.act(null)} disabled={change.isActing} label="Remove all" />
           )
         }
       >
@@ -163,9 +161,7 @@ export function WebhookSecret({ webhookId }: { webhookId: string }) {
           >
             {secret === undefined ? 'Show' : 'Hide'}
           </Button>
-          <ActionButton icon="refresh" action={rotating.open}>
-            Rotate
-          </ActionButton>
+          <ActionButton icon="refresh" action={rotating.open} label="Rotate" />
         </>
       }
     >

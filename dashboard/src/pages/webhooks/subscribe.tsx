@@ -55,9 +55,7 @@ export function SubscribeButton({
   const [isOpen, { open, close }] = useDisclosure(false);
   return (
     <>
-      <ActionButton isMain icon="plus" action={open} {...props}>
-        {props.children ?? 'New webhook'}
-      </ActionButton>
+      <ActionButton isMain icon="plus" action={open} label="New webhook" {...props} />
       <Modal opened={isOpen} onClose={close} title="New webhook" size="xl">
         <SubscribeForm defaults={defaults} onClose={close} />
       </Modal>
@@ -141,9 +139,7 @@ function SubscribeForm({ defaults, onClose }: { defaults: SubscribeDefaults; onC
           <Prose text={made.message} />
         </Alert>
         <Group justify="flex-end">
-          <ActionButton isMain action={() => show(made.webhookId)}>
-            View webhook
-          </ActionButton>
+          <ActionButton isMain action={() => show(made.webhookId)} label="View webhook" />
         </Group>
       </Stack>
     );
@@ -182,9 +178,8 @@ function SubscribeForm({ defaults, onClose }: { defaults: SubscribeDefaults; onC
             icon="inspector"
             action={inspect}
             style={{ alignSelf: 'flex-start' }}
-          >
-            Use an inspector URL
-          </ActionButton>
+            label="Use an inspector URL"
+          />
         )}
       </DestinationFields>
       <FilterFields {...rule} />

@@ -33,9 +33,7 @@ export function Unverified({ webhook: { id, url, pausedReason } }: { webhook: We
           Deliveries wait until the recipient opens the link in a mail to <strong>{addressOf(url)}</strong>.
           The link is valid for 7 days. The mail may be in the folder for spam.
         </Text>
-        <ActionButton icon="send" action={verify}>
-          Send the mail again
-        </ActionButton>
+        <ActionButton icon="send" action={verify} label="Send the mail again" />
       </Stack>
     </Alert>
   );

@@ -260,13 +260,9 @@ function WebhookActions({ webhook }: { webhook: WebhookDetail }) {
   return (
     <>
       {isUnverified(webhook) ? null : state === 'paused' ? (
-        <ActionButton icon="play" action={resume}>
-          Resume
-        </ActionButton>
+        <ActionButton icon="play" action={resume} label="Resume" />
       ) : (
-        <ActionButton icon="pause" action={pausing.open}>
-          Pause
-        </ActionButton>
+        <ActionButton icon="pause" action={pausing.open} label="Pause" />
       )}
       <ActionButton
         icon="trash"
@@ -284,12 +280,9 @@ function WebhookActions({ webhook }: { webhook: WebhookDetail }) {
           ),
           verb: 'Unsubscribe',
         }}
-      >
-        Unsubscribe
-      </ActionButton>
-      <ActionButton isMain icon="send" action={test}>
-        Send test event
-      </ActionButton>
+        label="Unsubscribe"
+      />
+      <ActionButton isMain icon="send" action={test} label="Send test event" />
       <Modal opened={isPausing} onClose={pausing.close} title="Pause this webhook">
         <PauseForm webhookId={id} onClose={pausing.close} />
       </Modal>

@@ -147,9 +147,13 @@ function RunStep(props: {
             />
           )}
           {can('queue') && (
-            <ActionButton isMain={!hasRun} icon="play" action={run} aria-label={`Run ${toRun.name}`}>
-              Run
-            </ActionButton>
+            <ActionButton
+              isMain={!hasRun}
+              icon="play"
+              action={run}
+              aria-label={`Run ${toRun.name}`}
+              label="Run"
+            />
           )}
           {job !== null && (
             <PageLink to="/runs/$jobId" params={{ jobId: job.id }} fz="sm">
@@ -226,9 +230,12 @@ function WebhookStep({ steps: { toRun, hasWebhook } }: { steps: StepsDone }) {
       action={
         can('webhooks') && (
           <>
-            <ActionButton isMain={!hasWebhook} icon="inspector" action={{ act, isActing }}>
-              Try with an inspector
-            </ActionButton>
+            <ActionButton
+              isMain={!hasWebhook}
+              icon="inspector"
+              action={{ act, isActing }}
+              label="Try with an inspector"
+            />
             <ButtonLink to="/webhooks">Webhooks</ButtonLink>
           </>
         )

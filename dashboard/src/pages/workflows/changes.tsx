@@ -65,9 +65,8 @@ export function ChangesTab() {
                 variant="subtle"
                 action={{ act: list.loadMore, isActing: list.isLoadingMore }}
                 fullWidth
-              >
-                Older versions
-              </ActionButton>
+                label="Older versions"
+              />
             )}
             <Kept workflow={workflow} />
           </Stack>
@@ -282,7 +281,7 @@ function Found(props: {
           {!isAll && most >= MOST && '. The CSV file has all of them.'}
         </Text>
         {!isAll && most < MOST && (
-          <ActionButton action={{ act: onMore, isActing: isFetching }}>Show {count(MORE)} more</ActionButton>
+          <ActionButton action={{ act: onMore, isActing: isFetching }} label={`Show ${count(MORE)} more`} />
         )}
       </Group>
     </Stack>

@@ -99,9 +99,7 @@ function Records({ workflow }: { workflow: Workflow }) {
           <Text size="sm">
             You are viewing version {count(version)}. The latest is {count(newest)}.
           </Text>
-          <ActionButton variant="light" action={() => setVersion(undefined)}>
-            View latest version
-          </ActionButton>
+          <ActionButton variant="light" action={() => setVersion(undefined)} label="View latest version" />
         </Group>
       )}
       <div className={styles.table} role="status" aria-label="New versions">
@@ -145,13 +143,13 @@ function Records({ workflow }: { workflow: Workflow }) {
               : `Sorted by ${sort.replace(/^-/, '')}.`}
           </Text>
           {list.hasMore && (
-            <ActionButton action={{ act: list.loadMore, isActing: list.isLoadingMore }}>
-              Load more
-            </ActionButton>
+            <ActionButton action={{ act: list.loadMore, isActing: list.isLoadingMore }} label="Load more" />
           )}
-          <ActionButton variant="subtle" action={() => filters.set({ sort: undefined })}>
-            Clear sorting
-          </ActionButton>
+          <ActionButton
+            variant="subtle"
+            action={() => filters.set({ sort: undefined })}
+            label="Clear sorting"
+          />
         </Group>
       )}
       <RecordDrawer

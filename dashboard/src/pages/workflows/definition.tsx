@@ -152,7 +152,7 @@ function DefinitionEditor({ workflowId, data }: { workflowId: string; data: Work
       <Stack gap="sm">
         <SourceText text={text} language="json" label="Definition" />
         <Group gap="xs">
-          <ActionButton action={() => setEdited(text)}>Edit</ActionButton>
+          <ActionButton action={() => setEdited(text)} label="Edit" />
           <Archive workflowId={workflowId} />
         </Group>
       </Stack>
@@ -193,10 +193,13 @@ function DefinitionEditor({ workflowId, data }: { workflowId: string; data: Work
         </Alert>
       )}
       <Group gap="xs">
-        <ActionButton isMain action={save} disabled={!isChanged || !isChecked || check.data !== null}>
-          Save
-        </ActionButton>
-        <ActionButton action={() => setEdited(null)}>{isChanged ? 'Discard' : 'Cancel'}</ActionButton>
+        <ActionButton
+          isMain
+          action={save}
+          disabled={!isChanged || !isChecked || check.data !== null}
+          label="Save"
+        />
+        <ActionButton action={() => setEdited(null)} label={isChanged ? 'Discard' : 'Cancel'} />
       </Group>
       {isChanged && (
         <section>
@@ -228,9 +231,8 @@ function Archive({ workflowId }: { workflowId: string }) {
           'and are restored if you create the workflow again.',
         verb: 'Archive',
       }}
-    >
-      Archive
-    </ActionButton>
+      label="Archive"
+    />
   );
 }
 

@@ -44,11 +44,7 @@ export function FeedsTab() {
 
 function Feeds({ workflowId, feeds }: { workflowId: string; feeds: Feed[] }) {
   const [isCreating, creating] = useDisclosure(false);
-  const create = (
-    <ActionButton isMain icon="plus" action={creating.open}>
-      New feed
-    </ActionButton>
-  );
+  const create = <ActionButton isMain icon="plus" action={creating.open} label="New feed" />;
   return (
     <Stack gap="md">
       {feeds.length === 0 ? (
@@ -97,9 +93,7 @@ function OneFeed({ feed }: { feed: Feed }) {
             {title}
           </Title>
           <Group gap="xs">
-            <ActionButton action={editing.open} aria-label={`Edit ${title}`}>
-              Edit
-            </ActionButton>
+            <ActionButton action={editing.open} aria-label={`Edit ${title}`} label="Edit" />
             <FeedActions feed={feed} title={title} />
           </Group>
         </Group>
@@ -129,9 +123,8 @@ function OneFeed({ feed }: { feed: Feed }) {
             icon="eye"
             action={() => void open(urls.html, '_blank', 'noopener')}
             style={{ alignSelf: 'flex-start' }}
-          >
-            Open the page
-          </ActionButton>
+            label="Open the page"
+          />
         )}
       </Stack>
       <Modal opened={isEditing} onClose={editing.close} title={`Edit ${title}`} size="xl">
@@ -173,9 +166,8 @@ function FeedActions({ feed: { workflowId, id }, title }: { feed: Feed; title: s
             'The old addresses stop working immediately. Everybody who reads the feed needs a new one.',
           verb: 'Rotate',
         }}
-      >
-        Rotate
-      </ActionButton>
+        label="Rotate"
+      />
       <ActionButton
         action={revoke}
         aria-label={`Revoke ${title}`}
@@ -184,9 +176,8 @@ function FeedActions({ feed: { workflowId, id }, title }: { feed: Feed; title: s
           children: 'Its addresses return 410 (Gone). This cannot be undone.',
           verb: 'Revoke',
         }}
-      >
-        Revoke
-      </ActionButton>
+        label="Revoke"
+      />
     </>
   );
 }

@@ -200,9 +200,8 @@ function MakeExpectation(props: {
         aria-label={`Copy YAML: ${field}`}
         title="The expectation that the newest runs suggest, for the file of the workflow"
         action={() => copy(yamlOf(field, suggested))}
-      >
-        {copied ? 'Copied' : 'Copy YAML'}
-      </ActionButton>
+        label={copied ? 'Copied' : 'Copy YAML'}
+      />
     );
   }
   return (
@@ -224,8 +223,7 @@ function MakeExpectation(props: {
         ),
         verb: 'Save expectation',
       }}
-    >
-      Expect this
-    </ActionButton>
+      label="Expect this"
+    />
   );
 }

@@ -198,9 +198,8 @@ function Decide(props: {
             'They are published as they are, without a check of expectations, and replace published records with the same ids.',
           verb: `Accept ${words}`,
         }}
-      >
-        Accept {which}
-      </ActionButton>
+        label={`Accept ${which}`}
+      />
       <ActionButton
         icon="trash"
         action={{ ...drop, act: () => drop.act(selection) }}
@@ -209,9 +208,8 @@ function Decide(props: {
           children: 'They are deleted from the quarantine. Published records do not change.',
           verb: `Drop ${words}`,
         }}
-      >
-        Drop {which}
-      </ActionButton>
+        label={`Drop ${which}`}
+      />
     </>
   );
 }

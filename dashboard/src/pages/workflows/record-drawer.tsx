@@ -99,9 +99,10 @@ function NoFields({ list }: { list: List<RecordChange> }) {
     <EmptyState
       title="Not loaded"
       action={
-        <ActionButton action={{ act: list.loadMore, isActing: list.isLoadingMore }}>
-          Load older changes
-        </ActionButton>
+        <ActionButton
+          action={{ act: list.loadMore, isActing: list.isLoadingMore }}
+          label="Load older changes"
+        />
       }
     >
       The fields follow from the whole history of the record.
@@ -152,9 +153,7 @@ function History({ workflowId, id, list }: { workflowId: string; id: string; lis
       </ol>
       <Group gap="xs">
         {list.hasMore && (
-          <ActionButton action={{ act: list.loadMore, isActing: list.isLoadingMore }}>
-            Older changes
-          </ActionButton>
+          <ActionButton action={{ act: list.loadMore, isActing: list.isLoadingMore }} label="Older changes" />
         )}
         <CopyAsCurl path={path} />
       </Group>

@@ -120,9 +120,7 @@ function Actions({ workflow }: { workflow: Workflow }) {
   return (
     <>
       {can('admin') && (
-        <ActionButton icon={paused ? 'play' : 'pause'} action={pause}>
-          {paused ? 'Resume' : 'Pause'}
-        </ActionButton>
+        <ActionButton icon={paused ? 'play' : 'pause'} action={pause} label={paused ? 'Resume' : 'Pause'} />
       )}
       {can('queue') && source.type !== 'push' && currentJob === null && (
         <ActionButton
@@ -131,9 +129,8 @@ function Actions({ workflow }: { workflow: Workflow }) {
           action={run}
           disabled={paused}
           title={paused ? 'The workflow is paused. Resume it first.' : undefined}
-        >
-          Run now
-        </ActionButton>
+          label="Run now"
+        />
       )}
       {currentJob !== null && (
         <ButtonLink

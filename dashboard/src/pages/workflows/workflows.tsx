@@ -32,11 +32,7 @@ export function WorkflowListPage() {
   const [isMaking, setIsMaking] = useState(false);
   const mayRun = can('queue');
   const columns = useMemo(() => workflowColumns({ badges, mayRun }), [badges, mayRun]);
-  const make = (
-    <ActionButton isMain icon="plus" action={() => setIsMaking(true)}>
-      New workflow
-    </ActionButton>
-  );
+  const make = <ActionButton isMain icon="plus" action={() => setIsMaking(true)} label="New workflow" />;
   return (
     <>
       <PageHeader title="Workflows" actions={make} />
