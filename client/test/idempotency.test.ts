@@ -16,6 +16,7 @@ const KEYED: Record<string, (flowhook: Flowhook, options: KeyedOptions) => Promi
     webhooks.replay('wh_1', ['d'], options),
   'POST /v1/workflows/w/feeds': ({ feeds }, options) => feeds.create('w', {}, options),
   'POST /v1/keys': ({ keys }, options) => keys.create({}, options),
+  'POST /v1/deliveries/retry': ({ deliveries }, options) => deliveries.retry({}, options),
   'POST /v1/deliveries/d/replay': ({ deliveries }, options) => deliveries.replay('d', options),
 };
 

@@ -33,7 +33,7 @@ for (const { what, args, asks, unchanged } of [
   {
     what: 'erasing a person',
     args: () => ERASE,
-    asks: /"a@b\.co" will be permanently erased from the team "default": 1 stored record in 1 workflow \(old versions included\), 1 text in events, deliveries and logs\. /,
+    asks: /"a@b\.co" will be permanently erased from the team "default": 1 stored record in 1 workflow \(old versions included\), 2 texts in events, deliveries, logs and profiles\. /,
     unchanged: async () => (await place.run('data', 'get', 'people')).stdout.includes('a@b.co'),
   },
   {

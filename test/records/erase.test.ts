@@ -80,6 +80,7 @@ test('a person who was everywhere is nowhere in the data directory, and everyone
     'event',
     'jobError',
     'jobLog',
+    'profile',
     'record',
     'response',
     'state',

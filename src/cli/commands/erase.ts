@@ -142,7 +142,7 @@ async function ask(
       : [
           `${countWords(rows, 'stored record')} in ${countWords(workflows, 'workflow')} (old versions included)`,
         ]),
-    ...(texts === 0 ? [] : [`${countWords(texts, 'text')} in events, deliveries and logs`]),
+    ...(texts === 0 ? [] : [`${countWords(texts, 'text')} in events, deliveries, logs and profiles`]),
   ];
   await confirm(options, {
     what: `"${options.email ?? options.id}" will be permanently erased from the team "${team}": ${what.join(', ')}`,

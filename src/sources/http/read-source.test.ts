@@ -32,7 +32,7 @@ test('a child process reads records from a JSON API', async (t) => {
   });
   t.after(() => run.kill());
   const { lines, end } = await finish(run);
-  assert.deepEqual(end, { ok: true, state: {}, unchanged: false });
+  assert.deepEqual(end, { ok: true, state: '{}', unchanged: false });
   assert.deepEqual(lines, ['{"id":7,"name":"Ada Lovelace","email":"ada@example.com"}']);
   assert.equal(requests[0]?.headers.authorization, 'Bearer sesame');
   assert.match(requests[0]?.headers['user-agent'] ?? '', /^flowhook\/\d/);

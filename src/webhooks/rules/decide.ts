@@ -117,7 +117,7 @@ export async function decide(decision: PendingDecision, deciding: Deciding): Pro
   const { digestUntil, ...gathered } = digest?.changes() ?? { set: [], remove: [] };
   const quiet = { set: [...held, ...gathered.set], remove: gathered.remove };
   // An event without differences is evaluated as a whole.
-  const evaluated = progress.examined === 0 ? 1 : progress.examined - before;
+  const evaluated = found.isDone && progress.examined === 0 ? 1 : progress.examined - before;
   const step = {
     ...{ webhookId, workflowId, turn, rewrites, sequence, quiet },
     ...(digestUntil === undefined ? {} : { digestUntil }),
