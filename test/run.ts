@@ -25,6 +25,7 @@ const LONG_FORMS: readonly [file: string, variable: string, size: number | 'all'
   ['test/faults/backup-crash.test.ts', 'BACKUP_CRASH_ROUNDS', 16],
   ['test/faults/mail-crash.test.ts', 'MAIL_CRASH_ROUNDS', 30],
   ['test/faults/quarantine-crash.test.ts', 'QUARANTINE_CRASH_ROUNDS', 40],
+  ['test/faults/freshness-crash.test.ts', 'FRESHNESS_CRASH_ROUNDS', 20],
   ['test/faults/chaos.test.ts', 'CHAOS_JOBS', 120],
   ['test/api/document.test.ts', 'DOCUMENT_REQUESTS', 20_000],
   ['test/records/large-records.test.ts', 'LARGE_RECORDS', 600],

@@ -9,7 +9,7 @@ import { type TestContext, test } from 'node:test';
 import { makePlace, type Place } from '../support/cli/place.ts';
 import { elapsed } from '../support/faults/crash.ts';
 
-const ROUNDS = Number(process.env.BACKUP_CRASH_ROUNDS ?? 4);
+const ROUNDS = Number(process.env.BACKUP_CRASH_ROUNDS ?? 2);
 const BIN = join(import.meta.dirname, '../../bin/flowhook.js');
 /** Enough bytes that writing them takes longer than starting. */
 const BALLAST = 60;

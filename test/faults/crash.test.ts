@@ -22,9 +22,9 @@ import {
 } from '../support/faults/crash.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
-import { onPostgres, testDatabase } from '../support/test-database.ts';
+import { testDatabase } from '../support/test-database.ts';
 
-const ROUNDS = Number(process.env.CRASH_ROUNDS ?? (onPostgres() ? 4 : 6));
+const ROUNDS = Number(process.env.CRASH_ROUNDS ?? 3);
 const WORKFLOWS = ['a', 'b', 'c'];
 const RECORDS = 300;
 const MAX_LIFE_MS = maxLifeMs(500);

@@ -20,7 +20,7 @@ import { elapsed } from '../support/faults/crash.ts';
 import { testDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 
-const ROUNDS = Number(process.env.FRESHNESS_CRASH_ROUNDS ?? 4);
+const ROUNDS = Number(process.env.FRESHNESS_CRASH_ROUNDS ?? 2);
 const WORKFLOWS = Array.from({ length: 25 }, (_, n) => `w${n}`);
 const MAX_LIFE_MS = 150;
 const NODE = join(import.meta.dirname, '../support/faults/mark-stale.ts');

@@ -27,7 +27,7 @@ import { startServerProcess } from '../support/server-process.ts';
 import { testDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 
-const ROUNDS = Number(process.env.MAIL_CRASH_ROUNDS ?? 6);
+const ROUNDS = Number(process.env.MAIL_CRASH_ROUNDS ?? 3);
 const MAX_LIFE_MS = maxLifeMs(500);
 /** Delays replies, so that mails are being sent at any moment. */
 const MAX_REPLY_MS = 20;

@@ -15,7 +15,7 @@ import { type ServerProcess, startServerProcess } from '../support/server-proces
 import { testDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 
-const ROUNDS = Number(process.env.QUARANTINE_CRASH_ROUNDS ?? 6);
+const ROUNDS = Number(process.env.QUARANTINE_CRASH_ROUNDS ?? 3);
 const IDS = Array.from({ length: 3_000 }, (_, n) => `id${n}`);
 /** Long enough that a push takes several transactions. */
 const NOTE = 'x'.repeat(600);

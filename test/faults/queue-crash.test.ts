@@ -15,7 +15,7 @@ import { call, KEY, lived } from '../support/faults/crash.ts';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
 import { testDatabase } from '../support/test-database.ts';
 
-const ROUNDS = Number(process.env.QUEUE_CRASH_ROUNDS ?? 4);
+const ROUNDS = Number(process.env.QUEUE_CRASH_ROUNDS ?? 3);
 const CALLERS = 32;
 const MAX_LIFE_MS = 400;
 

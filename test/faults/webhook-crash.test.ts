@@ -25,7 +25,7 @@ import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { startServerProcess } from '../support/server-process.ts';
 import { testDatabase } from '../support/test-database.ts';
 
-const ROUNDS = Number(process.env.WEBHOOK_CRASH_ROUNDS ?? 6);
+const ROUNDS = Number(process.env.WEBHOOK_CRASH_ROUNDS ?? 3);
 const WORKFLOWS = ['a', 'b', 'c', 'd'];
 const MAX_LIFE_MS = maxLifeMs(400);
 /** Delays responses, so that requests are in flight at any moment. */
