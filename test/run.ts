@@ -37,6 +37,7 @@ const LONG_FORMS: readonly [file: string, variable: string, size: number | 'all'
   ['test/quality/noise.test.ts', 'QUALITY_DAYS', 1_000],
   ['test/quality/published-noise.test.ts', 'QUALITY_VERSIONS', 1_000],
   ['test/operate/upgrade.test.ts', 'UPGRADE_VERSIONS', 'all'],
+  ['test/docs/commands-guides.test.ts', 'GUIDES', 'all'],
   ['test/docs/examples-verify.test.ts', 'VERIFY_LANGUAGES', 'all'],
   ['test/rules/model.test.ts', 'RULE_RUNS', 10_000],
   ['test/rules/model-postgres.test.ts', 'RULE_RUNS', 3_000],

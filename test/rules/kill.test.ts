@@ -32,7 +32,7 @@ import { until } from '../support/until.ts';
 
 /** Nodes that decide the same events. One is killed at a time. */
 const NODES = onPostgres() ? 2 : 1;
-const ROUNDS = Number(process.env.RULE_KILL_ROUNDS ?? 3);
+const ROUNDS = Number(process.env.RULE_KILL_ROUNDS ?? 2);
 /** Versions of 100 differences each, which fit into a message. */
 const SMALL = { id: 'small', versions: ROUNDS * 5, records: 100 };
 /** Versions whose decisions take many steps. */
