@@ -57,7 +57,7 @@ const SUITES: Readonly<Record<string, Suite>> = {
       'dashboard/src/**/*.test.ts',
     ],
     setup: 'run/whole-suite',
-    // Takes 230 s on two cores (267 s with three files at a time), because many tests wait for other processes.
+    // Takes 319 s on two cores (306 s with six files at a time): many tests wait for other processes.
     concurrency: 4,
   },
   /** Tests over HTTP, on PostgreSQL. `all` includes tests of the contract and of crashes on PostgreSQL. */
