@@ -69,6 +69,9 @@ export function readGiven<P extends QueryParameters>(query: string, parameters: 
   return given as Given<P>;
 }
 
+/** Maximum length of a text to search for, in characters. */
+export const MAX_SEARCHED = 200;
+
 /** @param most length in characters */
 export function textParameter(name: string, description: string, most?: number): QueryParameter<string> {
   const schema = { type: 'string', ...(most === undefined ? {} : { maxLength: most }), minLength: 1 };

@@ -20,6 +20,7 @@ import {
 } from '../input/list-page.ts';
 import {
   choicesParameter,
+  MAX_SEARCHED,
   STATUS_SCHEMA,
   statusFrom,
   statusParameter,
@@ -37,9 +38,6 @@ import {
 } from '../input/values.ts';
 import { jsonBody, jsonResponse, requestTime } from '../openapi/content.ts';
 import { type KeyedCall, type Operation, pathParameter } from '../route.ts';
-
-/** Maximum length of a searched text, in characters. */
-const MAX_TEXT = 200;
 
 /** GET /v1/deliveries */
 export const listDeliveries = listOperation({
@@ -67,7 +65,7 @@ export const listDeliveries = listOperation({
       'q',
       'Text in the last error, or in the name or URL of the webhook, ignoring the case of ASCII letters; or the exact ID ' +
         'of the delivery or its event',
-      MAX_TEXT,
+      MAX_SEARCHED,
     ),
     ...PERIOD,
   },

@@ -13,7 +13,7 @@ import type { ChangesCursor } from '../../store/operations/history/changes.ts';
 import type { DataVersion } from '../../store/operations/versions.ts';
 import { matchesTag, rangeOf } from '../caching.ts';
 import { cursorFrom, makeCursor, nextLink } from '../input/list-page.ts';
-import { formatParameter, numberParameter, textParameter } from '../input/query.ts';
+import { formatParameter, MAX_SEARCHED, numberParameter, textParameter } from '../input/query.ts';
 import { invalid, workflowIdFrom } from '../input/values.ts';
 import { acceptedEncoding, acceptedFormat } from '../negotiate.ts';
 import { jsonResponse, NEXT_PAGE, textContent } from '../openapi/content.ts';
@@ -46,7 +46,7 @@ const DATA = {
   q: textParameter(
     'q',
     `Only records whose JSON contains this text (case-insensitive for ASCII), at most ${grouped(MAX_HITS)} per page`,
-    200,
+    MAX_SEARCHED,
   ),
   limit: numberParameter(
     'limit',

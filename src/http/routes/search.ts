@@ -3,16 +3,15 @@
 import { SEARCHED, searchTeam } from '../../jobs/search.ts';
 import { allows } from '../../model/team.ts';
 import { choice, list, object, text } from '../../std/shape.ts';
-import { choicesParameter, numberParameter, textParameter } from '../input/query.ts';
+import { choicesParameter, MAX_SEARCHED, numberParameter, textParameter } from '../input/query.ts';
 import { invalid } from '../input/values.ts';
 import { jsonResponse } from '../openapi/content.ts';
 import type { KeyedCall, Operation } from '../route.ts';
 
-const MAX_TEXT = 200;
 const USUAL_HITS = 10;
 const MAX_HITS = 50;
 
-const Q = textParameter('q', 'Text to find, ignoring case, or an exact ID', MAX_TEXT);
+const Q = textParameter('q', 'Text to find, ignoring case, or an exact ID', MAX_SEARCHED);
 const TYPES = choicesParameter(
   'types',
   SEARCHED,

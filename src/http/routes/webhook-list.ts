@@ -4,7 +4,7 @@ import { maskedUrl } from '../../model/messages/destination.ts';
 import { MAX_LABEL, type Webhook } from '../../model/webhook.ts';
 import { webhookDetailResource } from '../../resources/webhook.ts';
 import { everyRowInTurn, listOperation, WORKFLOW_FILTER, workflowFilter } from '../input/list-page.ts';
-import { choicesParameter, textParameter } from '../input/query.ts';
+import { choicesParameter, MAX_SEARCHED, textParameter } from '../input/query.ts';
 import { Sorting } from '../input/sorted-list.ts';
 import type { KeyedCall } from '../route.ts';
 import { MASKED, mayManage, shownTo } from './webhooks.ts';
@@ -23,9 +23,6 @@ const sorting = new Sorting('wh', {
   lastSuccessAt: ({ lastSuccessAt }) => lastSuccessAt,
   failingSince: ({ failingSince }) => failingSince,
 });
-
-/** Maximum length of a searched text, in characters. */
-const MAX_TEXT = 200;
 
 /** GET /v1/integrations/webhooks */
 export const listWebhookDetails = listOperation({
@@ -48,7 +45,7 @@ export const listWebhookDetails = listOperation({
       'q',
       'Text in the name, the description, the URL or a label, ignoring case; or the exact ID of the webhook. In a masked ' +
         'URL, only what is shown is searched',
-      MAX_TEXT,
+      MAX_SEARCHED,
     ),
     sort: sorting.parameter,
   },
